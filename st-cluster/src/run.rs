@@ -65,8 +65,10 @@ pub fn run(args: &Args) -> Result<Status> {
         (whole, writer)
     } else {
         let whole = each_batch(
-            (&args.inputs, &args.input.shown(NAME, &args.talk)),
-            (RADIX.pow(LEVELS), args.threads()),
+            &args.inputs,
+            &args.input.shown(NAME, &args.talk),
+            RADIX.pow(LEVELS),
+            args.threads(),
             |batch| reduced(args, &how, &folding, batch),
             |part| Ok(all.take(part)?),
         )?;
@@ -253,7 +255,7 @@ fn finish(
     if all.dropped && args.folded() > 0 {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
         let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
-        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), (&budget, &tell));
+        let unkept = all.folding.keep(&mut whole.explanation, &sections, events, &budget, &tell);
         match unkept {
             Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
             why => why.iter().for_each(|why| args.talk.detail(NAME, why)),

@@ -8,7 +8,7 @@ use st_cli::options::{Keeping, Steps, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::Tolerance;
 use st_reduce::distributions::{ERROR, LEAST};
 use st_reduce::kept::Kept;
-use st_reduce::lossy::{Kind, Lossy};
+use st_reduce::lossy::{Lossy, ParamKind};
 use st_reduce::merge::master;
 use st_reduce::options::{Forced, Known};
 
@@ -101,7 +101,7 @@ pub struct Args {
     /// st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time, and
     /// so does st-replay; st-sync and st-stat violations refuse such a trace.
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
-    pub histogram: Vec<Kind>,
+    pub histogram: Vec<ParamKind>,
     /// Values from which on --histogram makes a histogram; 1 is always
     ///
     /// Those that are stored in the end, all ranks together, once no rule predicts them. A parameter that never changes

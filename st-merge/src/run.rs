@@ -37,8 +37,10 @@ pub fn run(args: &Args) -> Result<Status> {
     let out = Output::stream(&args.output.output)?;
     let mut all = Gathered::new(args, how.clone(), folding.clone());
     let whole = each_batch(
-        (&args.inputs, &args.input.shown(NAME, &args.talk)),
-        (RADIX.pow(LEVELS), args.threads()),
+        &args.inputs,
+        &args.input.shown(NAME, &args.talk),
+        RADIX.pow(LEVELS),
+        args.threads(),
         |batch| reduced(args, &how, &folding, batch),
         |part| Ok(all.take(part)?),
     )?;
@@ -232,7 +234,7 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
     if all.dropped && !args.keep_columns {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
         let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
-        let unkept = all.folding.keep(&mut whole.explanation, (&sections, events), (&budget, &tell));
+        let unkept = all.folding.keep(&mut whole.explanation, &sections, events, &budget, &tell);
         if let Some(Unkept::Spent(threads)) = unkept {
             whole.header.options.insert(SPENT.to_owned(), threads.into());
         }

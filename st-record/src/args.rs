@@ -269,7 +269,7 @@ fn ranks(text: &str) -> Result<String, String> {
 
 /// Checks a range of addresses; the recorder reads it again.
 fn place(text: &str) -> Result<String, String> {
-    match text.parse::<st_model::sites::Place>() {
+    match text.parse::<st_model::sites::AddressRange>() {
         Ok(_) if text.contains(',') => Err("no commas".into()),
         Ok(_) => Ok(text.to_owned()),
         Err(e) => Err(e.into()),

@@ -16,7 +16,7 @@ use std::process::Command;
 
 /// How a file is executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FileKind {
     /// By this dynamic loader.
     Dynamic(PathBuf),
     /// An ELF executable without a loader: nothing can be preloaded.
@@ -31,16 +31,16 @@ pub enum Kind {
 
 /// What kind of executable a file is.
 #[must_use]
-pub fn kind(file: &Path) -> Kind {
+pub fn kind(file: &Path) -> FileKind {
     // Whatever cannot be read or understood is left to the kernel to refuse.
-    let Ok((begin, data)) = opened(file) else { return Kind::Unknown };
+    let Ok((begin, data)) = opened(file) else { return FileKind::Unknown };
     let data = &data;
     if let Some(rest) = begin.strip_prefix(b"#!") {
         let line = rest.split(|b| *b == b'\n').next().unwrap_or_default();
-        return Kind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
+        return FileKind::Script(String::from_utf8_lossy(line).trim_matches([' ', '\t']).to_owned());
     }
     if !begin.starts_with(&elf::ELFMAG) {
-        return Kind::Unknown;
+        return FileKind::Unknown;
     }
     let loader = || {
         let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
@@ -52,9 +52,9 @@ pub fn kind(file: &Path) -> Kind {
         Some(segments.iter().find_map(|s| s.interpreter(endian, data).ok().flatten()).map(<[u8]>::to_vec))
     };
     match loader() {
-        None => Kind::Foreign,
-        Some(None) => Kind::Static,
-        Some(Some(path)) => Kind::Dynamic(PathBuf::from(String::from_utf8_lossy(&path).into_owned())),
+        None => FileKind::Foreign,
+        Some(None) => FileKind::Static,
+        Some(Some(path)) => FileKind::Dynamic(PathBuf::from(String::from_utf8_lossy(&path).into_owned())),
     }
 }
 
@@ -344,16 +344,16 @@ mod tests {
         assert_eq!(needed(&large), needed(&us));
         let script = dir.path().join("script");
         fs::write(&script, "#! /bin/sh -e \necho\n").unwrap();
-        assert_eq!(kind(&script), Kind::Script("/bin/sh -e".into()));
+        assert_eq!(kind(&script), FileKind::Script("/bin/sh -e".into()));
     }
 
     #[test]
     fn this_test_is_dynamic_and_shares_no_rights() {
         let us = std::env::current_exe().unwrap();
-        let Kind::Dynamic(loader) = kind(&us) else { panic!("{:?}", kind(&us)) };
+        let FileKind::Dynamic(loader) = kind(&us) else { panic!("{:?}", kind(&us)) };
         assert!(libraries(&loader, &us).iter().any(|l| l.name.starts_with("libc.so")));
         assert!(needed(&us).iter().any(|l| l.starts_with("libc.so")));
-        assert_eq!((privileged(&us), kind(Path::new("/dev/null"))), (None, Kind::Unknown));
+        assert_eq!((privileged(&us), kind(Path::new("/dev/null"))), (None, FileKind::Unknown));
     }
 
     #[test]
@@ -366,14 +366,14 @@ mod tests {
             File::options().write(true).open(&file).unwrap().set_len(length).unwrap();
             kind(&file)
         };
-        assert!(matches!(of(&us, 1 << 38), Kind::Dynamic(_)));
+        assert!(matches!(of(&us, 1 << 38), FileKind::Dynamic(_)));
         assert!(needed(&file).iter().any(|l| l.starts_with("libc.so")));
-        assert_eq!(of(b"#! /bin/sh -e\nexit", 1 << 38), Kind::Script("/bin/sh -e".to_owned()));
-        assert_eq!(of(b"#!/bin/sh", 9), Kind::Script("/bin/sh".to_owned()));
-        assert_eq!((of(b"", 0), of(b"no program", 10)), (Kind::Unknown, Kind::Unknown));
+        assert_eq!(of(b"#! /bin/sh -e\nexit", 1 << 38), FileKind::Script("/bin/sh -e".to_owned()));
+        assert_eq!(of(b"#!/bin/sh", 9), FileKind::Script("/bin/sh".to_owned()));
+        assert_eq!((of(b"", 0), of(b"no program", 10)), (FileKind::Unknown, FileKind::Unknown));
         // One that is cut off.
-        assert_eq!(of(&us[..40], 40), Kind::Foreign);
+        assert_eq!(of(&us[..40], 40), FileKind::Foreign);
         fs::remove_file(&file).unwrap();
-        assert_eq!(kind(&file), Kind::Unknown);
+        assert_eq!(kind(&file), FileKind::Unknown);
     }
 }

@@ -1,12 +1,12 @@
 //! `--check`: what would be recorded, and what would be missed, said before anything runs.
 
 use crate::ask;
-use crate::binary::{self, Interface, Kind, Library};
+use crate::binary::{self, FileKind, Interface, Library};
 use crate::exports;
 use crate::launcher::{self, LIBRARY, is_launcher};
 use crate::script;
-use crate::started;
 use crate::target::{MPI_INSIDE, of_launcher, resolve, unstartable};
+use crate::wrapped_command;
 use st_cli::Mpi;
 use st_unwind::UnknownPython;
 use std::collections::BTreeSet;
@@ -92,7 +92,7 @@ fn command(report: &mut Report, words: &[OsString], launcher: Option<Mpi>) {
     let Some(file) = resolve(&words[0]) else {
         return report.problem(format!("{}: command not found", words[0].display()));
     };
-    if let Some(at) = started::behind(words).filter(|_| !is_python(&file)) {
+    if let Some(at) = wrapped_command::behind(words).filter(|_| !is_python(&file)) {
         let (shown, starts) = (file.display(), words[at].display());
         report.line(
             "through",
@@ -116,7 +116,7 @@ fn command(report: &mut Report, words: &[OsString], launcher: Option<Mpi>) {
     report.line("launcher", format!("{} ({told})", file.display()));
     let mut programs: Vec<Vec<OsString>> = Vec::new();
     if let Some(list) = launcher::multi_prog(words) {
-        match started::programs_in(&list) {
+        match wrapped_command::programs_in(&list) {
             Ok(named) => programs.extend(named.into_iter().map(|word| vec![word])),
             Err(e) => report.problem(format!("{}: cannot be read: {e}", list.display())),
         }
@@ -127,7 +127,7 @@ fn command(report: &mut Report, words: &[OsString], launcher: Option<Mpi>) {
     }
     let mut seen = BTreeSet::new();
     for program in programs {
-        if seen.insert(started::recorded(&program).first().cloned()) {
+        if seen.insert(wrapped_command::recorded(&program).first().cloned()) {
             command(report, &program, launcher);
         }
     }
@@ -143,22 +143,22 @@ fn program(report: &mut Report, file: &Path, launcher: Option<Mpi>) {
         report.problem(format!("{shown} {why}: the loader ignores what is preloaded"));
     }
     match binary::kind(file) {
-        Kind::Static => {
+        FileKind::Static => {
             report.line("program", format!("{shown}: statically linked"));
             report.problem(format!("{shown} is statically linked: link it with the shared MPI library"));
         }
-        Kind::Foreign => {
+        FileKind::Foreign => {
             report.line("program", format!("{shown}: for another machine than x86-64"));
             report.problem(format!("{shown} is not for x86-64"));
         }
-        Kind::Unknown => {
+        FileKind::Unknown => {
             report.line("program", format!("{shown}: neither a program nor a script with #!"));
             if launcher.is_none() {
                 report.problem(format!("{shown} cannot be started"));
             }
         }
-        Kind::Script(interpreter) => of_script(report, file, &interpreter, launcher),
-        Kind::Dynamic(loader) => dynamic(report, file, &loader, launcher),
+        FileKind::Script(interpreter) => of_script(report, file, &interpreter, launcher),
+        FileKind::Dynamic(loader) => dynamic(report, file, &loader, launcher),
     }
 }
 

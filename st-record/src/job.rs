@@ -9,8 +9,8 @@ use crate::binary::Interface;
 use crate::launcher::{
     self, LAUNCHERS, PRELOAD, RECORDERS, is_launcher, preload, recorders, with_environment,
 };
-use crate::started::{self, mpi_of};
 use crate::target::{self, Target, of_launcher};
+use crate::wrapped_command::{self, mpi_of};
 use anyhow::{Context, Result, anyhow, bail};
 use st_cli::Mpi;
 use std::convert::Infallible;
@@ -96,7 +96,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     }
     command = Command::new(&file);
     command.arg0(&words[0]).args(&words[1..]);
-    let recorded = started::recorded(words);
+    let recorded = wrapped_command::recorded(words);
     let target = inspect(recorded)?;
     if let Target::Links(mpi) = target {
         variables.push(preload(mpi)?);
@@ -138,7 +138,7 @@ fn inspect(words: &[OsString]) -> Result<Target> {
 /// If the MPI is not known, its recorder is missing, or the program is statically linked.
 pub fn environment(args: &Args, directory: &Path) -> Result<String> {
     let usual = [OsString::from("mpirun")];
-    let words = if args.command.is_empty() { &usual[..] } else { started::recorded(&args.command) };
+    let words = if args.command.is_empty() { &usual[..] } else { wrapped_command::recorded(&args.command) };
     if target::resolve(&words[0]).is_none() {
         bail!("{}: command not found", words[0].display());
     }
@@ -230,7 +230,7 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
 pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Result<Infallible, Failure> {
     let words = &args.command;
     let file = startable(&words[0])?;
-    let mpi = match inspect(started::recorded(words))? {
+    let mpi = match inspect(wrapped_command::recorded(words))? {
         Target::Links(mpi) => mpi,
         Target::Other => {
             let pmix = env::var_os("PMIX_RANK").is_some();

@@ -23,11 +23,11 @@ pub mod rename;
 mod save;
 pub mod script;
 pub mod size;
-pub mod started;
 pub mod summary;
 pub mod target;
 mod tool;
 pub mod trace_name;
+pub mod wrapped_command;
 
 use anyhow::{Context, Result};
 use args::Args;
@@ -315,7 +315,7 @@ fn nothing(args: &Args, notes: &Notes) -> String {
     for program in script::without_launcher(&args.command) {
         text.push_str(&format!("; {program}, which the script starts without a launcher, is not recorded"));
     }
-    if let Some(at) = started::behind(&args.command) {
+    if let Some(at) = wrapped_command::behind(&args.command) {
         let [by, it] = [0, at].map(|word| args.command[word].display());
         text.push_str(&format!("; does {by} leave {it} the environment that st-record gives it?"));
     }

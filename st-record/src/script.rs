@@ -1,9 +1,9 @@
 //! What a script starts, as far as its text says.
 
-use crate::binary::{self, Kind};
+use crate::binary::{self, FileKind};
 use crate::launcher::{self, is_launcher};
-use crate::started;
 use crate::target::{Target, inspect, of_launcher, resolve};
+use crate::wrapped_command;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -31,10 +31,10 @@ pub fn without_launcher(words: &[OsString]) -> Vec<String> {
 
 /// The script that a command is, or starts.
 fn of_command(words: &[OsString]) -> Option<PathBuf> {
-    let word = started::recorded(words).first()?;
+    let word = wrapped_command::recorded(words).first()?;
     // A shell needs no permission to execute it.
     let file = resolve(word).unwrap_or_else(|| word.into());
-    matches!(binary::kind(&file), Kind::Script(_)).then_some(file)
+    matches!(binary::kind(&file), FileKind::Script(_)).then_some(file)
 }
 
 /// The launchers that a script names by their full paths.

@@ -1,6 +1,6 @@
 //! What is started: which MPI a program links.
 
-use crate::binary::{self, Interface, Kind};
+use crate::binary::{self, FileKind, Interface};
 use anyhow::{Result, bail};
 use st_cli::Mpi;
 use std::env;
@@ -43,9 +43,9 @@ fn is_executable(path: &Path) -> bool {
 pub fn unstartable(file: &Path) -> Option<String> {
     let (what, needed) = match binary::kind(file) {
         // The system takes all up to a blank, also what an editor of another system left at the line's end.
-        Kind::Script(line) => ("interpreter", PathBuf::from(line.split([' ', '\t']).next()?)),
-        Kind::Dynamic(loader) => ("dynamic loader", loader),
-        Kind::Static | Kind::Foreign | Kind::Unknown => return None,
+        FileKind::Script(line) => ("interpreter", PathBuf::from(line.split([' ', '\t']).next()?)),
+        FileKind::Dynamic(loader) => ("dynamic loader", loader),
+        FileKind::Static | FileKind::Foreign | FileKind::Unknown => return None,
     };
     let is_missing = !needed.as_os_str().is_empty() && !needed.exists();
     is_missing.then(|| format!("{}: its {what} {needed:?} is not there, and it cannot start", file.display()))
@@ -58,11 +58,11 @@ pub fn unstartable(file: &Path) -> Option<String> {
 /// If it, or the MPI in it, is statically linked, and nothing preloaded can come between; if it links several MPIs.
 pub fn inspect(file: &Path) -> Result<Target> {
     match binary::kind(file) {
-        Kind::Static => bail!(
+        FileKind::Static => bail!(
             "{}: is statically linked: the recorder cannot be preloaded into it; link it with the shared MPI library",
             file.display()
         ),
-        Kind::Dynamic(loader) => {
+        FileKind::Dynamic(loader) => {
             let libraries = binary::libraries(&loader, file);
             let mut found: Vec<_> = libraries.iter().filter(|l| binary::interface(l).is_some()).collect();
             found.dedup_by(|a, b| a.path == b.path);
@@ -79,7 +79,7 @@ pub fn inspect(file: &Path) -> Result<Target> {
             }
             Ok(found.first().and_then(|l| binary::interface(l)).map_or(Target::Other, Target::Links))
         }
-        Kind::Script(_) | Kind::Foreign | Kind::Unknown => Ok(Target::Other),
+        FileKind::Script(_) | FileKind::Foreign | FileKind::Unknown => Ok(Target::Other),
     }
 }
 

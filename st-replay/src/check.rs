@@ -31,7 +31,7 @@ use sequence::{Agreement, Cursor, Sequence, differ};
 
 use crate::factor::Factor;
 use crate::groups::Groups;
-use crate::operations::{End, Operation, Part, Walked, Walker};
+use crate::operations::{End, Operation, OperationPart, Walked, Walker};
 use crate::places::{PlaceId, Places};
 use crate::scaling::Scaling;
 use crate::supported::{is_supported, needs_files};
@@ -321,10 +321,10 @@ impl State {
         }
     }
 
-    fn part(&mut self, current: &mut Current, part: &Part) {
+    fn part(&mut self, current: &mut Current, part: &OperationPart) {
         let key = (part.at.group, part.lane);
         let Some(&place) = current.symbols.get(part.sym as usize) else { return };
-        let Part { function, root, bytes, op, .. } = *part;
+        let OperationPart { function, root, bytes, op, .. } = *part;
         let mine = Agreement { function, root, bytes, op, place };
         let s = self.sequences.entry(key).or_default();
         s.seen.insert(current.rank);

@@ -18,7 +18,7 @@ pub use st_match::wildcards::is_open;
 
 /// What a wildcard receive got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum Received {
     /// One message (or, for a persistent receive, messages of one kind only).
     Message {
         /// Rank in the receive's communicator.
@@ -46,7 +46,7 @@ struct Receive {
     call: u64,
     persistent: bool,
     done: bool,
-    outcome: Option<Outcome>,
+    outcome: Option<Received>,
 }
 
 impl<'a> LookAhead<'a> {
@@ -62,12 +62,12 @@ impl<'a> LookAhead<'a> {
     /// # Errors
     ///
     /// If the trace is malformed.
-    pub fn next_outcome(&mut self) -> Result<Outcome, Error> {
+    pub fn next_outcome(&mut self) -> Result<Received, Error> {
         while !self.ended && self.receives.front().is_none_or(|r| !r.done) {
             self.step()?;
         }
         let outcome = self.receives.pop_front().and_then(|r| r.outcome);
-        Ok(outcome.unwrap_or(Outcome::Open))
+        Ok(outcome.unwrap_or(Received::Open))
     }
 
     fn step(&mut self) -> Result<(), Error> {
@@ -96,11 +96,11 @@ impl Receive {
         self.done |= !self.persistent || got.is_none();
         let Some(got) = got else { return };
         let outcome = match (got.source, got.tag) {
-            (Some(source), Some(tag)) if !got.cancelled => Outcome::Message { source: source.into(), tag },
-            _ => Outcome::Open,
+            (Some(source), Some(tag)) if !got.cancelled => Received::Message { source: source.into(), tag },
+            _ => Received::Open,
         };
         let differs = self.outcome.is_some_and(|before| before != outcome);
-        self.outcome = Some(if differs { Outcome::Open } else { outcome });
+        self.outcome = Some(if differs { Received::Open } else { outcome });
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
         recorder.finish("host")
     }
 
-    fn outcomes(calls: &[(&str, &[i64])], n: usize) -> Vec<Outcome> {
+    fn outcomes(calls: &[(&str, &[i64])], n: usize) -> Vec<Received> {
         let section = section(calls);
         let mut ahead = LookAhead::new(&section, 0, 0).unwrap();
         (0..n).map(|_| ahead.next_outcome().unwrap()).collect()
@@ -146,8 +146,8 @@ mod tests {
             ("MPI_Wait", &[1, 0, 1, 0, 1, 2, 1, 9, 1, 8]),
             ANY_0,
         ];
-        let message = |source, tag| Outcome::Message { source, tag };
-        assert_eq!(outcomes(calls, 3), [message(2, 9), message(7, 5), Outcome::Open]);
+        let message = |source, tag| Received::Message { source, tag };
+        assert_eq!(outcomes(calls, 3), [message(2, 9), message(7, 5), Received::Open]);
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
             ("MPI_Wait", &[1, 0, 1, 0, 1, 4, 1, 6, 1, 8]),
         ];
         let got = outcomes(calls, 3);
-        assert_eq!(got, [Outcome::Open, Outcome::Open, Outcome::Message { source: 4, tag: 6 }]);
+        assert_eq!(got, [Received::Open, Received::Open, Received::Message { source: 4, tag: 6 }]);
     }
 
     #[test]
@@ -172,10 +172,10 @@ mod tests {
         let other: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 3, 1, 5, 1, 8]);
         let start: (&str, &[i64]) = ("MPI_Start", &[0]);
         let free: (&str, &[i64]) = ("MPI_Request_free", &[0]);
-        let named = [Outcome::Message { source: 4, tag: 5 }];
+        let named = [Received::Message { source: 4, tag: 5 }];
         assert_eq!(outcomes(&[init, start, wait, start, wait, free, other], 1), named);
         assert_eq!(outcomes(&[init, start, wait, start, wait], 1), named);
-        assert_eq!(outcomes(&[init, start, wait, start, other, free], 1), [Outcome::Open]);
+        assert_eq!(outcomes(&[init, start, wait, start, other, free], 1), [Received::Open]);
         // Who waits for a request that is not active gets nothing.
         let nothing: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, ANY_SOURCE, 1, ANY_TAG, 1, 0]);
         assert_eq!(outcomes(&[init, nothing, start, wait], 1), named);
@@ -187,7 +187,7 @@ mod tests {
         let wait: (&str, &[i64]) = ("MPI_Wait", &[1, 0, 1, 0, 1, 2, 1, 9, 1, 8]);
         assert_eq!(
             outcomes(&[nobody, ("MPI_Wait", &[1, 0, 1, 0, 1, PROC_NULL, 1, ANY_TAG, 1, 0]), ANY_0, wait], 1),
-            [Outcome::Message { source: 2, tag: 9 }]
+            [Received::Message { source: 2, tag: 9 }]
         );
     }
 }

@@ -22,7 +22,7 @@ use st_model::values::ANY_TAG;
 use crate::groups::Groups;
 use crate::scaling::Scaling;
 use crate::threads::Item;
-pub use operation::{End, Operation, Part};
+pub use operation::{End, Operation, OperationPart};
 
 /// What is known of a thread after the last call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -180,7 +180,7 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
 
 impl<F: FnMut(Operation)> Listener for Teller<'_, F> {
     /// What is told of each, and of operations in which each pair has a size of its own the pairs.
-    type Part = (Part, Vec<(End, bool)>);
+    type Part = (OperationPart, Vec<(End, bool)>);
 
     fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing> {
         self.groups.standing(event.section(), event.rank, scope)
@@ -261,7 +261,7 @@ impl<F: FnMut(Operation)> Listener for Teller<'_, F> {
             pairs.into_iter().for_each(|(end, receives)| (self.tell)(Operation::Pair(end, receives)));
         }
         let lane = persistent.map_or(0, |(which, _)| which + 1);
-        (self.tell)(Operation::Part(Part { lane, sym: event.sym, call: event.index, ..part }));
+        (self.tell)(Operation::Part(OperationPart { lane, sym: event.sym, call: event.index, ..part }));
         0
     }
 
@@ -356,9 +356,9 @@ impl<F: FnMut(Operation)> Teller<'_, F> {
     }
 
     /// A part of which nothing but the function is known.
-    fn plain(&self, event: &Event<'_>, at: Standing) -> Part {
+    fn plain(&self, event: &Event<'_>, at: Standing) -> OperationPart {
         let (function, sym, call) = (self.base, event.sym, event.index);
-        Part { at, lane: 0, function, root: None, bytes: None, op: None, sym, call }
+        OperationPart { at, lane: 0, function, root: None, bytes: None, op: None, sym, call }
     }
 }
 

@@ -44,12 +44,12 @@ fn percent(part: u64, of: u64) -> f64 {
 
 /// Times of all ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct ReplayTimes {
     /// By rank.
     pub ranks: Vec<Times>,
 }
 
-impl Outcome {
+impl ReplayTimes {
     /// The longest times of all ranks; the sums of their times in MPI and late waits.
     #[must_use]
     pub fn total(&self) -> Times {
@@ -159,7 +159,7 @@ fn fields(rank: usize, t: &Times) -> [(&'static str, String); COLUMNS] {
 mod tests {
     use super::*;
 
-    fn outcome() -> Outcome {
+    fn outcome() -> ReplayTimes {
         let second = 1_000_000_000;
         let rank = |recorded, replayed| Times {
             recorded,
@@ -169,7 +169,7 @@ mod tests {
             late_waits: 3,
             late: 5,
         };
-        Outcome { ranks: vec![rank(2 * second, second * 21 / 10), rank(4 * second, second * 38 / 10)] }
+        ReplayTimes { ranks: vec![rank(2 * second, second * 21 / 10), rank(4 * second, second * 38 / 10)] }
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn without_recorded_times_nothing_is_compared() {
-        let o = Outcome { ranks: vec![Times { replayed: 1_000_000, ..Times::default() }] };
+        let o = ReplayTimes { ranks: vec![Times { replayed: 1_000_000, ..Times::default() }] };
         assert_eq!(o.summary(), "replayed in 0.001 s; no recorded times to compare with");
         assert!(o.json().contains("\"error_percent\":null"));
         assert!(o.table().contains(" - "));

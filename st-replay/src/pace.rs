@@ -23,7 +23,7 @@ use crate::order::Order;
 
 /// Recorded times of one event, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Step {
+pub struct EventTimes {
     /// From the end of the previous event to the start of this one.
     pub gap: u64,
     /// From its start to its end.
@@ -169,22 +169,22 @@ impl<'a> Pace<'a> {
     }
 
     /// The times of the next event, which is `sym`. The gap before the first event is not known.
-    pub fn step(&mut self, sym: Sym) -> Step {
+    pub fn step(&mut self, sym: Sym) -> EventTimes {
         let pred = self.paths.pred(std::mem::replace(&mut self.pred, sym));
         if let Some((enter, exit)) = self.exact.next() {
             let gap = self.last_exit.map_or(0, |last| nanos(last, enter));
             self.last_exit = Some(exit);
-            return Step { gap, duration: nanos(enter, exit) };
+            return EventTimes { gap, duration: nanos(enter, exit) };
         }
-        let Some(pair) = self.pairs.get_mut(&(sym, pred)) else { return Step::default() };
-        let Some((gaps, durations)) = self.totals.get_mut(pair.totals) else { return Step::default() };
+        let Some(pair) = self.pairs.get_mut(&(sym, pred)) else { return EventTimes::default() };
+        let Some((gaps, durations)) = self.totals.get_mut(pair.totals) else { return EventTimes::default() };
         let at = pair.order.position(pair.next, pair.gaps.len());
         pair.next += 1;
         // Who comes late does not wait for others: the longest gap goes with the shortest duration.
         let mirrored = pair.durations.len().saturating_sub(at + 1);
         let duration = durations.share(pair.durations.at(mirrored, self.rank));
         let gap = if pred == NO_SYM { 0 } else { gaps.share(pair.gaps.at(at, self.rank)) };
-        Step { gap, duration }
+        EventTimes { gap, duration }
     }
 }
 

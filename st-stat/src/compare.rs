@@ -60,8 +60,8 @@ impl<'a> Compared<'a> {
     }
 
     fn timed(&self, budget: &Budget) -> Result<Timed> {
-        let sections = (&self.sections[..], self.sites.clone());
-        Timed::of((self.path.display().to_string(), &self.header), sections, budget)
+        let name = self.path.display().to_string();
+        Timed::of(name, &self.header, &self.sections, self.sites.clone(), budget)
     }
 }
 
@@ -81,8 +81,10 @@ impl Timed {
     ///
     /// If it holds no times, or they take more steps than are allowed.
     pub(crate) fn of(
-        (name, header): (String, &Header),
-        (sections, sites): (&[Section], CallSites),
+        name: String,
+        header: &Header,
+        sections: &[Section],
+        sites: CallSites,
         budget: &Budget,
     ) -> Result<Self> {
         let times = Times::of(sections, budget).with_context(|| name.clone())?;

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
 use st_cli::{Amount, Output, Progress, Screen, Status, Whole, grouped};
-use st_explain::{Analysis, At, Explains, Kept, Kind, Sum, Tell, Unmatched, analyse};
+use st_explain::{Analysis, At, Explains, Kept, Sum, Tell, Unmatched, WaitKind, analyse};
 use st_model::calls::{CallId, CallTable};
 use st_model::explanation::ELSEWHERE;
 use st_model::header::{Clock, Header, Queued, SIMULATED};
@@ -286,8 +286,8 @@ pub(crate) fn waits_table(
     };
     let columns = match by {
         WaitsBy::Kind => {
-            let of = |k: Kind| (vec![Cell::text(k.name())], waits.of(k), Vec::new());
-            rows.extend(Kind::ALL.into_iter().map(of).filter(|(_, sum, _)| sum.count > 0));
+            let of = |k: WaitKind| (vec![Cell::text(k.name())], waits.of(k), Vec::new());
+            rows.extend(WaitKind::ALL.into_iter().map(of).filter(|(_, sum, _)| sum.count > 0));
             vec![kind]
         }
         WaitsBy::Site => {

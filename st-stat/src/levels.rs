@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use st_explain::{Analysis, Kind, Waited};
+use st_explain::{Analysis, WaitKind, Waited};
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::rank_times::begin;
 use st_model::section::Section;
@@ -16,17 +16,17 @@ use crate::table::grouped;
 pub(crate) const KINDS: usize = 4;
 
 /// The colour of a kind: for a sender, for a receiver, in a collective operation, for access to a window.
-pub(crate) fn colour(kind: Kind) -> usize {
+pub(crate) fn colour(kind: WaitKind) -> usize {
     match kind {
-        Kind::LateSender | Kind::WrongOrderSame | Kind::WrongOrderOther => 0,
-        Kind::LateReceiver => 1,
-        Kind::Barrier
-        | Kind::AllToAll
-        | Kind::LateBroadcast
-        | Kind::EarlyReduce
-        | Kind::LateContribution
-        | Kind::EarlyScan => 2,
-        Kind::LatePost | Kind::EarlyWait => 3,
+        WaitKind::LateSender | WaitKind::WrongOrderSame | WaitKind::WrongOrderOther => 0,
+        WaitKind::LateReceiver => 1,
+        WaitKind::Barrier
+        | WaitKind::AllToAll
+        | WaitKind::LateBroadcast
+        | WaitKind::EarlyReduce
+        | WaitKind::LateContribution
+        | WaitKind::EarlyScan => 2,
+        WaitKind::LatePost | WaitKind::EarlyWait => 3,
     }
 }
 

@@ -29,11 +29,11 @@ struct Sent {
 }
 
 /// A function and the id of the call site that it is called from.
-type Place = (String, Option<u128>);
+type FunctionSite = (String, Option<u128>);
 
 /// What is said of a trace's messages.
 struct Messages {
-    sites: BTreeMap<Place, Sent>,
+    sites: BTreeMap<FunctionSite, Sent>,
     /// How long each rank took, ns; 0 if that is not known.
     ranks: HashMap<u32, u128>,
     /// How long messages take within and between nodes, as far as that is known.
@@ -61,7 +61,7 @@ impl Messages {
         for (host, ranks) in sections.iter().flat_map(|s| &s.hosts) {
             hosts.extend(ranks.iter().map(|rank| (rank, host.as_str())));
         }
-        let mut sites: BTreeMap<Place, Sent> = BTreeMap::new();
+        let mut sites: BTreeMap<FunctionSite, Sent> = BTreeMap::new();
         sections.iter().try_for_each(|section| budget.spend_rows(section))?;
         for section in sections {
             let mut symbols: Vec<Sent> = section.symbols.iter().map(|_| Sent::default()).collect();
@@ -152,7 +152,7 @@ impl Messages {
         ];
         let mut list: Vec<_> = self.sites.iter().collect();
         list.sort_by_key(|(_, sent)| u64::MAX - sent.messages());
-        let row = |((name, id), sent): (&Place, &Sent)| {
+        let row = |((name, id), sent): (&FunctionSite, &Sent)| {
             let site = id.and_then(|id| sites.number(id));
             let n = sent.messages();
             let sum = |(key, times): (&(bool, u64), &u64)| u128::from(key.1) * u128::from(*times);

@@ -137,11 +137,11 @@ impl Clocks {
             return Ok(None);
         };
         let mut moment = match column(of, rank) {
-            Some(column) => self.exactly(section, column, (rank, thread), (t, most))?,
+            Some(column) => self.exactly(section, column, (rank, thread), t, most)?,
             None => {
                 let of_thread = self.means.get(number).and_then(|threads| threads.get(thread));
                 let means = of_thread.and_then(|ranks| ranks.get(position.to_usize())).map_or(&[][..], |m| m);
-                estimated(section, means, (rank, thread), (t, most))?
+                estimated(section, means, (rank, thread), t, most)?
             }
         };
         // The first call is read, and then read again.
@@ -158,7 +158,8 @@ impl Clocks {
         section: &'a Section,
         column: &'a Column,
         (rank, thread): (u32, usize),
-        (t, most): (u64, u64),
+        t: u64,
+        most: u64,
     ) -> Result<Moment<'a>, Error> {
         let time = self.zero.saturating_add(saturate(t));
         let ones = vec![1; section.symbols.len()];
@@ -199,7 +200,8 @@ fn estimated<'a>(
     section: &'a Section,
     means: &'a [[u64; 2]],
     (rank, thread): (u32, usize),
-    (t, most): (u64, u64),
+    t: u64,
+    most: u64,
 ) -> Result<Moment<'a>, Error> {
     let weights: Vec<u64> = means.iter().map(|[before, inside]| before.saturating_add(*inside)).collect();
     let mut moment = nothing((rank, thread), false);

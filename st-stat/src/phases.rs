@@ -46,7 +46,7 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
     let each = std::mem::take(&mut analysis.each);
-    let phases = Phases::of(by, (&sections, &sites), (&analysis, &each))?;
+    let phases = Phases::of(by, &sections, &sites, &analysis, &each)?;
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
     if of.format == Format::Text {
@@ -75,8 +75,10 @@ impl<'a> Phases<'a> {
     /// If a rank cannot be read back.
     pub(crate) fn of(
         by: By,
-        (sections, sites): (&'a [Section], &'a CallSites),
-        (analysis, each): (&'a Analysis, &[Waited]),
+        sections: &'a [Section],
+        sites: &'a CallSites,
+        analysis: &'a Analysis,
+        each: &[Waited],
     ) -> Result<Self> {
         Ok(Self { loops: cut(sections, by, each)?, analysis, sections, sites })
     }

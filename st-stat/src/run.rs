@@ -124,8 +124,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     let tables = sections.iter().filter(|_| ended).map(|(s, _)| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let screen = Screen::of(&out);
-    let complete = (whole.complete, whole.bytes);
-    let facts = summary::Facts::of(&whole.header, complete, (&sections, &sites));
+    let facts = summary::Facts::of(&whole.header, whole.complete, whole.bytes, &sections, &sites);
     if args.of.format == Format::Text {
         facts.write_text(screen.width, &mut out)?;
         let mut top = calls::functions(&sections);

@@ -43,8 +43,10 @@ impl Facts {
     /// Those of a trace.
     pub(crate) fn of(
         header: &Header,
-        (complete, size): (bool, Option<u64>),
-        (sections, sites): (&[(Section, Profile)], &CallSites),
+        complete: bool,
+        size: Option<u64>,
+        sections: &[(Section, Profile)],
+        sites: &CallSites,
     ) -> Self {
         let mut facts = Self(Vec::new());
         facts.run(header, complete, sections);

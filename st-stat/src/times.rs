@@ -33,7 +33,7 @@ pub(crate) const STEPS_OF_A_RANK: u64 = 16;
 
 /// Where time is spent: a function, its error class, and the identity of the site that it is called from.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct TimedPlace {
     /// MPI's name.
     pub function: String,
     /// 0 is success.
@@ -73,7 +73,7 @@ pub struct Times {
     /// Mean and longest time of a rank, ns.
     pub run: (u128, u128),
     /// By place.
-    pub places: BTreeMap<Place, Phases>,
+    pub places: BTreeMap<TimedPlace, Phases>,
 }
 
 /// The samples of a section's symbols, by symbol and phase; `None` where the time is not the program's.
@@ -138,7 +138,8 @@ impl Times {
                 continue;
             }
             let site = section.sites.get(symbol.site).map(|s| s.id);
-            let place = Place { function: function(symbol.call, &section.tables), error: symbol.error, site };
+            let place =
+                TimedPlace { function: function(symbol.call, &section.tables), error: symbol.error, site };
             for (into, sample) in self.places.entry(place).or_default().iter_mut().zip(samples) {
                 into.add(&sample.unwrap_or_default());
             }

@@ -7,7 +7,7 @@ use serde_json::{Map as Object, Value, json};
 use st_cli::counted;
 use st_match::graph::{Issues, Latency, Stream, Survey, Tally};
 
-use crate::clc::{GAMMA_UNITS, Outcome};
+use crate::clc::{Correction, GAMMA_UNITS};
 use crate::clocks::Clock;
 use crate::pack::{self, Words};
 use crate::plot;
@@ -83,7 +83,7 @@ pub(crate) struct Report {
     pub(crate) turns: usize,
     pub(crate) after: Survey,
     /// What the logical clock did, if it ran.
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<Correction>,
     pub(crate) ranks: Vec<RankReport>,
     /// How often clocks went back.
     pub(crate) back: u64,

@@ -11,7 +11,7 @@ use st_cli::{Amount, Finished, Output, Status, Whole, engine, step};
 use st_match::graph::{Barriers, Graph, Latency};
 
 use crate::args::{Args, Barrier, Method};
-use crate::clc::{self, GAMMA_UNITS, Moves, Outcome, Points};
+use crate::clc::{self, Correction, GAMMA_UNITS, Moves, Points};
 use crate::clocks::Clocks;
 use crate::offsets::Map;
 use crate::pack;
@@ -257,7 +257,7 @@ fn talk(args: &Args, report: &Report) {
         args.talk
             .warn(NAME, format_args!("clocks went back {} times: held until they caught up", report.back));
     }
-    if let Some(Outcome { circular, .. }) = report.outcome.filter(|o| o.circular > 0) {
+    if let Some(Correction { circular, .. }) = report.outcome.filter(|o| o.circular > 0) {
         args.talk.warn(NAME, format_args!("{circular} receives wait for each other in circles: left alone"));
     }
     if let Some(advice) = &report.advice {

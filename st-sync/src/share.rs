@@ -12,7 +12,7 @@ use st_cli::options::StreamIn;
 use st_cli::{Input, Roll, Whole, each_section};
 use st_model::ranklist::RankList;
 use st_model::section::Section;
-use st_stream::{Place, ReadOptions, Reader};
+use st_stream::{ReadOptions, Reader, SectionOffsets};
 
 use crate::team::Team;
 
@@ -134,7 +134,7 @@ struct Opened {
     path: PathBuf,
     reader: Reader<BufReader<std::fs::File>>,
     /// Where its sections are; `None` if there is one, or if that is not known.
-    places: Option<Vec<Place>>,
+    places: Option<Vec<SectionOffsets>>,
 }
 
 impl Opened {

@@ -5,12 +5,12 @@
 //! the recorder and engines that these programs find. `ST_TESTS_TARGET` names another target directory.
 
 pub mod compare;
+pub mod job_output;
 pub mod jobs;
 pub mod place;
 pub mod process;
 pub mod recordings;
 pub mod render;
-pub mod said;
 pub mod workplace;
 
 /// What went wrong, for people.

@@ -91,8 +91,10 @@ impl Batch {
 ///
 /// If a stream cannot be read, if streams are of different runs or hold a rank twice, or if `work` or `take` fails.
 pub fn each_batch<T: Send>(
-    (paths, input): (&[PathBuf], &StreamIn),
-    (most, jobs): (u64, usize),
+    paths: &[PathBuf],
+    input: &StreamIn,
+    most: u64,
+    jobs: usize,
     work: impl Fn(&Batch) -> Result<T> + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<Whole> {

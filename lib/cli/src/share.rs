@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use st_model::explanation::Explanation;
 use st_model::section::Section;
 use st_model::varint;
-use st_stream::{Place, ReadOptions, Reader, Trace, WriteOptions, frame_sizes};
+use st_stream::{ReadOptions, Reader, SectionOffsets, Trace, WriteOptions, frame_sizes};
 
 use crate::options::StreamIn;
 use crate::roll::Roll;
@@ -38,7 +38,7 @@ pub struct Share {
 /// An input and where its sections are, if it has an index.
 struct Opened {
     reader: Reader<BufReader<std::fs::File>>,
-    places: Option<Vec<Place>>,
+    places: Option<Vec<SectionOffsets>>,
     sections: usize,
 }
 

@@ -8,7 +8,7 @@ use st_model::num::{Exact as _, saturate};
 use crate::efficiency::Efficiency;
 use crate::places::Places;
 use crate::timeline::Timeline;
-use crate::waits::{At, Kind, Sum, Waits};
+use crate::waits::{At, Sum, WaitKind, Waits};
 
 /// What a rank's first thread did between the end of `MPI_Init` and the start of `MPI_Finalize`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -117,7 +117,7 @@ pub struct Waited {
     /// World rank that is waited for.
     pub for_rank: u32,
     /// Which.
-    pub kind: Kind,
+    pub kind: WaitKind,
     /// Position of the call on its thread.
     pub call: u64,
     /// Number of the call's place ([`Analysis::places`]).

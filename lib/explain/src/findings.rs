@@ -8,7 +8,7 @@ use st_model::num::{Exact as _, saturate};
 use crate::analysis::{Analysis, PlaceTotals, RankTotals};
 use crate::matter::Matter;
 use crate::own;
-use crate::waits::{At, Kind, Sum, Waits};
+use crate::waits::{At, Sum, WaitKind, Waits};
 
 /// Computation that makes a rank come too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,14 +115,14 @@ impl Analysis {
 
     /// Waits, by kind, where they are, and the place of those who are waited for.
     fn waiting(&self, before: &Before<'_>) -> Vec<Finding> {
-        let mut groups: BTreeMap<(Kind, u32, u32), Vec<(At, Sum)>> = BTreeMap::new();
+        let mut groups: BTreeMap<(WaitKind, u32, u32), Vec<(At, Sum)>> = BTreeMap::new();
         for ((kind, place, culprit), sum) in &self.waits.culprits {
             groups.entry((*kind, *place, culprit.place)).or_default().push((*culprit, *sum));
         }
         let victims = self.waits.by_place();
         // There are many groups, and few ranks that others wait for most.
         let mut excesses: HashMap<u32, Option<Excess>> = HashMap::new();
-        let found = |((kind, place, _), sums): ((Kind, u32, u32), Vec<(At, Sum)>)| {
+        let found = |((kind, place, _), sums): ((WaitKind, u32, u32), Vec<(At, Sum)>)| {
             let mut culprits: Vec<(At, u64)> = sums.iter().map(|(at, s)| (*at, s.ns)).collect();
             culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
             let victims = victims.get(&(kind, place)).cloned().unwrap_or_default();
@@ -226,14 +226,14 @@ pub(crate) fn sort(all: &mut [Finding]) {
 const SHORT_WAIT: u64 = 20_000;
 
 /// Whether waits for messages are that short.
-pub(crate) fn is_short(kind: Kind, ns: u64, count: u64) -> bool {
-    matches!(kind, Kind::LateSender | Kind::LateReceiver) && ns < SHORT_WAIT.saturating_mul(count)
+pub(crate) fn is_short(kind: WaitKind, ns: u64, count: u64) -> bool {
+    matches!(kind, WaitKind::LateSender | WaitKind::LateReceiver) && ns < SHORT_WAIT.saturating_mul(count)
 }
 
 /// Whether the latency of a place has waits for messages in it, as they are short.
 #[must_use]
 pub fn has_short_waits(waits: &Waits, place: u32) -> bool {
-    let mut all: BTreeMap<(Kind, u32), (u64, u64)> = BTreeMap::new();
+    let mut all: BTreeMap<(WaitKind, u32), (u64, u64)> = BTreeMap::new();
     for ((kind, _, culprit), sum) in waits.culprits.iter().filter(|((_, at, _), _)| *at == place) {
         let (ns, count) = all.entry((*kind, culprit.place)).or_default();
         (*ns, *count) = (ns.saturating_add(sum.ns), count.saturating_add(sum.count));
@@ -265,9 +265,9 @@ mod tests {
             let culprit = At { rank: 3, place: culprit };
             waits.culprits.insert((kind, place, culprit), Sum { count, ns, longest: ns });
         };
-        wait(Kind::LateSender, 1, 7, (10, 190_000));
-        wait(Kind::LateSender, 2, 7, (10, 210_000));
-        wait(Kind::Barrier, 3, 7, (10, 190_000));
+        wait(WaitKind::LateSender, 1, 7, (10, 190_000));
+        wait(WaitKind::LateSender, 2, 7, (10, 210_000));
+        wait(WaitKind::Barrier, 3, 7, (10, 190_000));
         let short: Vec<u32> = (0..4).filter(|place| has_short_waits(&waits, *place)).collect();
         assert_eq!(short, [1]);
     }

@@ -98,10 +98,12 @@ impl Folding {
     pub fn keep(
         &self,
         kept: &mut Option<Explanation>,
-        (sections, events): (&[Section], u64),
-        (budget, tell): (&Budget, Tell<'_>),
+        sections: &[Section],
+        events: u64,
+        budget: &Budget,
+        tell: Tell<'_>,
     ) -> Option<Unkept> {
-        match self.told(sections, events, (budget, tell)) {
+        match self.told(sections, events, budget, tell) {
             Ok(told) => *kept = Some(told),
             Err(why) => return Some(why).filter(|why| kept.is_none() && *why != Unkept::Unasked),
         }
@@ -112,7 +114,8 @@ impl Folding {
         &self,
         sections: &[Section],
         events: u64,
-        (budget, tell): (&Budget, Tell<'_>),
+        budget: &Budget,
+        tell: Tell<'_>,
     ) -> Result<Explanation, Unkept> {
         let threads = || sections.iter().flat_map(|s| s.threads.iter().map(move |t| (s, t)));
         if self.most == 0 {

@@ -63,8 +63,8 @@ mod tests {
     use st_model::calls::{CallId, CallTable, names};
 
     use super::*;
-    use crate::places::Place;
-    use crate::waits::Kind;
+    use crate::waits::WaitKind;
+    use st_model::explanation::Place;
 
     fn id(name: &str) -> CallId {
         CallTable::builtin().by_name(name).map_or(CallId(0), |row| row.id)
@@ -74,7 +74,7 @@ mod tests {
         let culprits = vec![(At { rank: culprit, place: culprit_place }, cost)];
         // What they wait at the place in all.
         let victims = vec![(0, 100), (9, 10)];
-        Finding { cost, count: 2, place, victims, culprits, ..Finding::of(Matter::Wait(Kind::Barrier)) }
+        Finding { cost, count: 2, place, victims, culprits, ..Finding::of(Matter::Wait(WaitKind::Barrier)) }
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
             together: vec![(0, 0), (1, 1), (1, 0), (3, 3)],
             victims: vec![(0, 300), (9, 30)],
             culprits: vec![(At { rank: 3, place: 0 }, 50), (At { rank: 4, place: 1 }, 27)],
-            ..Finding::of(Matter::Wait(Kind::Barrier))
+            ..Finding::of(Matter::Wait(WaitKind::Barrier))
         };
         assert_eq!(found, [expected]);
     }

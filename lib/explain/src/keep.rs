@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use st_model::explanation::{
-    self, Cause, Costs, ELSEWHERE, Excess, Explanation, Found, Other, Totals, Victims, Waits,
+    Cause, Costs, ELSEWHERE, Excess, Explanation, Found, Other, Totals, Victims, Waits,
 };
 use st_model::num::{narrow, saturate};
 use st_model::spread::Spread;
@@ -16,7 +16,7 @@ use crate::delays::{Cost, Delays, whole_ns};
 use crate::findings::Finding;
 use crate::matter::Matter;
 use crate::timeline::{Activity, Doing};
-use crate::waits::{Kind, Sum};
+use crate::waits::{Sum, WaitKind};
 
 /// Findings that are kept cost more than one part in so many of the run; what waits are due to is told apart from one part in
 /// so many of all waits on.
@@ -93,7 +93,7 @@ impl Analysis {
             *place = match self.places.get(*place) {
                 None => ELSEWHERE,
                 Some(known) => *numbers.entry(*place).or_insert_with(|| {
-                    places.push(explanation::Place { call: known.call, site: known.site });
+                    places.push(known);
                     narrow(places.len() - 1)
                 }),
             }
@@ -137,16 +137,16 @@ impl Keeping<'_> {
     }
 
     /// Who waits where: places that are not here are elsewhere.
-    fn victims(&self) -> BTreeMap<(Kind, u32), ByRank> {
-        let mut groups: BTreeMap<(Kind, u32), ByRank> = BTreeMap::new();
+    fn victims(&self) -> BTreeMap<(WaitKind, u32), ByRank> {
+        let mut groups: BTreeMap<(WaitKind, u32), ByRank> = BTreeMap::new();
         for ((kind, at), sum) in &self.analysis.waits.victims {
             groups.entry((*kind, at.place)).or_default().entry(at.rank).or_default().add(*sum);
         }
-        let worth = |_: &(Kind, u32), ranks: &ByRank| together(ranks.values()).ns.max(1);
+        let worth = |_: &(WaitKind, u32), ranks: &ByRank| together(ranks.values()).ns.max(1);
         few(groups, worth, |(kind, _)| (*kind, ELSEWHERE), add_ranks)
     }
 
-    fn victims_at(&self, ((kind, place), ranks): ((Kind, u32), ByRank)) -> Victims {
+    fn victims_at(&self, ((kind, place), ranks): ((WaitKind, u32), ByRank)) -> Victims {
         let values: Vec<(u32, u64)> = ranks.iter().map(|(rank, s)| (*rank, s.ns)).collect();
         let longest = together(ranks.values()).longest;
         Victims { kind: kind.number(), place, longest, spread: self.spread(&values) }
@@ -156,7 +156,7 @@ impl Keeping<'_> {
         &self,
         findings: &[Finding],
         causes: impl Iterator<Item = (&'a Finding, &'a [(Doing, f64)])>,
-        is_known: impl Fn(Kind, u32) -> bool,
+        is_known: impl Fn(WaitKind, u32) -> bool,
     ) -> Vec<Waits> {
         let key = |f: &Finding| match (f.matter, f.culprits.first()) {
             (Matter::Wait(kind), Some((culprit, _))) => Some((kind, f.place, culprit.place)),
@@ -164,19 +164,19 @@ impl Keeping<'_> {
         };
         let excess = |f: &Finding| f.excess.map(|e| Excess { rank: e.at.rank, place: e.at.place, ns: e.ns });
         let found = |f: &Finding| Some((key(f)?, Found { excess: excess(f), causes: Vec::new() }));
-        let mut found: BTreeMap<(Kind, u32, u32), Found> = findings.iter().filter_map(found).collect();
+        let mut found: BTreeMap<(WaitKind, u32, u32), Found> = findings.iter().filter_map(found).collect();
         for (f, causes) in causes {
             if let Some(found) = key(f).and_then(|key| found.get_mut(&key)) {
                 found.causes = self.causes(causes);
             }
         }
-        let mut groups: BTreeMap<(Kind, u32, u32), ByRank> = BTreeMap::new();
+        let mut groups: BTreeMap<(WaitKind, u32, u32), ByRank> = BTreeMap::new();
         for ((kind, place, culprit), sum) in &self.analysis.waits.culprits {
             let place = if is_known(*kind, *place) { *place } else { ELSEWHERE };
             let group = groups.entry((*kind, place, culprit.place)).or_default();
             group.entry(culprit.rank).or_default().add(*sum);
         }
-        let worth = |key: &(Kind, u32, u32), ranks: &ByRank| {
+        let worth = |key: &(WaitKind, u32, u32), ranks: &ByRank| {
             let ns = together(ranks.values()).ns;
             if found.contains_key(key) {
                 u64::MAX
@@ -187,7 +187,7 @@ impl Keeping<'_> {
             }
         };
         let groups = few(groups, worth, |(kind, place, _)| (*kind, *place, ELSEWHERE), add_ranks);
-        let kept = |((kind, place, culprit), ranks): ((Kind, u32, u32), ByRank)| {
+        let kept = |((kind, place, culprit), ranks): ((WaitKind, u32, u32), ByRank)| {
             let values: Vec<(u32, u64)> = ranks.iter().map(|(rank, s)| (*rank, s.ns)).collect();
             let Sum { count, ns, longest } = together(ranks.values());
             let finding = found.get(&(kind, place, culprit)).cloned();
@@ -286,7 +286,7 @@ fn few<K: Ord + Copy, V: Default>(
     kept
 }
 
-impl Kind {
+impl WaitKind {
     /// Its number in streams.
     pub(crate) fn number(self) -> u8 {
         saturate(Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len()))

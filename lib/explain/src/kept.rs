@@ -12,9 +12,9 @@ use crate::delays::{Cost, Delays};
 use crate::efficiency::Efficiency;
 use crate::findings::{Excess, Finding, is_short};
 use crate::matter::Matter;
-use crate::places::{Place, Places};
+use crate::places::Places;
 use crate::timeline::{Activity, Doing};
-use crate::waits::{At, Kind, Sum, Waits};
+use crate::waits::{At, Sum, WaitKind, Waits};
 
 /// What a run's waits are told from.
 pub trait Explains {
@@ -87,9 +87,8 @@ impl Kept {
     pub fn of(e: &Explanation) -> Self {
         let t = e.totals;
         let [sends, receives, ambiguous, operations, untimed_threads] = t.unmatched;
-        let places = e.places.iter().map(|p| Place { call: p.call, site: p.site });
         let mut kept = Self {
-            places: Places::of_list(places.collect()),
+            places: Places::of_list(e.places.clone()),
             ranks: e.ranks.len(),
             time: t.time,
             efficiency: Efficiency { run: t.run, ideal: t.ideal, mean: t.mean, longest: t.longest },
@@ -117,7 +116,7 @@ impl Kept {
             sums.entry((w.kind, w.place)).or_default().add(one);
         }
         for Victims { kind, place, longest, spread } in &e.victims {
-            let Some(kind) = Kind::of_number(*kind) else { continue };
+            let Some(kind) = WaitKind::of_number(*kind) else { continue };
             let all = sums.get(&(kind.number(), *place)).copied().unwrap_or_default();
             for (rank, sum) in shared(Sum { longest: *longest, ..all }, spread) {
                 self.waits.victims.entry((kind, At { rank, place: *place })).or_default().add(sum);
@@ -128,7 +127,7 @@ impl Kept {
     fn read_waits(&mut self, e: &Explanation) {
         let victims = self.waits.by_place();
         for w in &e.waits {
-            let Some(kind) = Kind::of_number(w.kind) else {
+            let Some(kind) = WaitKind::of_number(w.kind) else {
                 self.unknown += 1;
                 continue;
             };
@@ -158,7 +157,9 @@ impl Kept {
         let latency = |f: &&Finding| f.matter == Matter::Latency;
         let latencies: HashSet<u32> = self.findings.iter().filter(latency).map(|f| f.place).collect();
         for w in e.waits.iter().filter(|w| w.finding.is_none() && w.ns > 0) {
-            let (Some(kind), Some(_)) = (Kind::of_number(w.kind), self.places.get(w.place)) else { continue };
+            let (Some(kind), Some(_)) = (WaitKind::of_number(w.kind), self.places.get(w.place)) else {
+                continue;
+            };
             if latencies.contains(&w.place) && is_short(kind, w.ns, w.count) {
                 continue;
             }

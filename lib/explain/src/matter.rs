@@ -1,12 +1,12 @@
 //! What can be the matter with a program.
 
-use crate::waits::Kind;
+use crate::waits::WaitKind;
 
 /// What is the matter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Matter {
     /// Ranks wait for others.
-    Wait(Kind),
+    Wait(WaitKind),
     /// Tests that complete nothing.
     Polling,
     /// Calls whose messages are short (at most [`crate::SHORT`] bytes a call): the time is latency, short waits for the

@@ -12,10 +12,10 @@ use st_model::event::Completed;
 use st_model::num::Exact as _;
 
 use crate::analysis::Message;
-use crate::ledger::{CallNumber, Cause, Ledger, Older, Reason, Visit};
 use crate::own::SHORT;
-use crate::predict::{Sending, Step};
-use crate::waits::{Kind, Sum, Wait};
+use crate::pending_calls::{CallNumber, Cause, Ledger, Older, Reason, Visit};
+use crate::predict::{RunStep, Sending};
+use crate::waits::{Sum, Wait, WaitKind};
 
 /// Waits of a call and those after it that are in the wrong order if an older message is received before their rank sends
 /// anything.
@@ -80,11 +80,11 @@ struct Receive {
 }
 
 /// Why the receive of a channel waits for its send.
-fn kind(channel: &Channel) -> Kind {
+fn kind(channel: &Channel) -> WaitKind {
     match channel.tag {
-        POSTED => Kind::LatePost,
-        COMPLETED => Kind::EarlyWait,
-        _ => Kind::LateSender,
+        POSTED => WaitKind::LatePost,
+        COMPLETED => WaitKind::EarlyWait,
+        _ => WaitKind::LateSender,
     }
 }
 
@@ -157,7 +157,7 @@ impl Messages {
             blocks: !matches!(by, By::Unknown),
             message: end.tag >= NO_MESSAGE,
         };
-        ledger.steps.tell(Step::Send(id, sending));
+        ledger.steps.tell(RunStep::Send(id, sending));
         if let Some(waiting) = to.and_then(|to| self.unreceived.get_mut(to.to_usize())) {
             waiting.push_back((id, self.serial));
         }
@@ -278,7 +278,7 @@ impl Messages {
         }
         let receive = Receive { posted: Cause::of(visit), by, call: visit.call, probe, done: false };
         let id = self.under_way.post(visit.thread, channel, receive);
-        ledger.steps.tell(Step::Post { thread: visit.thread, receive: id });
+        ledger.steps.tell(RunStep::Post { thread: visit.thread, receive: id });
         self.settle(ledger);
         id
     }
@@ -347,7 +347,7 @@ impl Messages {
             let bytes = u64::try_from(send.bytes).ok();
             each.extend(received.map(|received| Message { from, to, threads, sent, received, bytes }));
         }
-        ledger.steps.tell(Step::Receive { send: sent, receive: id });
+        ledger.steps.tell(RunStep::Receive { send: sent, receive: id });
         let (probe, watch) = (receive.probe.take(), send.watch.take());
         self.forget_received(to, serial);
         if let Some(watch) = watch {
@@ -385,8 +385,8 @@ impl Messages {
         let unlikely = send.short;
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
-        ledger.steps.tell(Step::Sent { send: id, receive: met });
-        let reason = Reason { kind: Kind::LateReceiver, cause: posted, unlikely };
+        ledger.steps.tell(RunStep::Sent { send: id, receive: met });
+        let reason = Reason { kind: WaitKind::LateReceiver, cause: posted, unlikely };
         // A message that is complete before its receive is posted did not wait for that.
         match by {
             By::Call(call) => {

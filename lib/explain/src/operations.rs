@@ -8,9 +8,9 @@ use st_match::graph::Part;
 use st_model::calls::roles::Rule;
 use st_model::num::{Exact as _, narrow};
 
-use crate::ledger::{CallNumber, Cause, Finished, Ledger, Reason, Visit};
-use crate::predict::{Step, Steps};
-use crate::waits::Kind;
+use crate::pending_calls::{CallNumber, Cause, Finished, Ledger, Reason, Visit};
+use crate::predict::{RunStep, Steps};
+use crate::waits::WaitKind;
 
 /// A rank's part in an operation.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Operations {
             told: false,
             whole: false,
         }));
-        ledger.steps.tell(Step::Join { thread: visit.thread, member: id, bytes: visit.bytes });
+        ledger.steps.tell(RunStep::Join { thread: visit.thread, member: id, bytes: visit.bytes });
         if let Some(call) = by {
             ledger.expect(call, false);
         }
@@ -118,7 +118,7 @@ impl Operations {
         let Some(member) = self.members.get_mut(id.to_usize()) else { return };
         if let (Some(call), Some(reason), false) = (member.by, member.known, member.told) {
             member.told = true;
-            ledger.steps.tell(Step::Leave(id));
+            ledger.steps.tell(RunStep::Leave(id));
             ledger.give(call, false, reason);
         }
         if member.told && member.whole {
@@ -138,10 +138,10 @@ impl Operations {
         let Some(cause) = member(root).map(|root| Cause::of(&root.visit)) else { return };
         let Some(receives) = member(id).map(|member| member.part.receives) else { return };
         if receives {
-            let steps = [Step::Clear, Step::From(root), Step::To { member: id, of }];
+            let steps = [RunStep::Clear, RunStep::From(root), RunStep::To { member: id, of }];
             steps.into_iter().for_each(|step| ledger.steps.tell(step));
         }
-        let reason = Reason::of(Kind::LateBroadcast, cause);
+        let reason = Reason::of(WaitKind::LateBroadcast, cause);
         self.know(id, receives.then_some(reason), ledger);
     }
 
@@ -176,7 +176,7 @@ fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished
     let senders = || others.clone().map(|m| &m.visit);
     let (first, last) = (senders().map(|v| v.enter).min()?, senders().max_by_key(|v| v.enter)?);
     let visit = Visit { enter: root.visit.enter.max(first), ..root.visit };
-    let reason = Reason::of(Kind::LateContribution, Cause::of(last));
+    let reason = Reason::of(WaitKind::LateContribution, Cause::of(last));
     (last.enter > visit.enter).then_some(Finished { visit, reason, older: None })
 }
 
@@ -188,17 +188,17 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
     let before = if rule == Rule::Scan { prefixes(members) } else { HashMap::default() };
     let of = |(id, m): &(u32, &Member)| {
         let (kind, cause) = match rule {
-            _ if !receives(m) => (Kind::AllToAll, None),
-            Rule::Barrier => (Kind::Barrier, last),
-            Rule::Bcast | Rule::Scatter => (Kind::LateBroadcast, last),
+            _ if !receives(m) => (WaitKind::AllToAll, None),
+            Rule::Barrier => (WaitKind::Barrier, last),
+            Rule::Bcast | Rule::Scatter => (WaitKind::LateBroadcast, last),
             // Another call completes it, which waits once.
-            Rule::Gather | Rule::Reduce if !m.blocks => (Kind::LateContribution, last),
-            Rule::Gather | Rule::Reduce => (Kind::EarlyReduce, first),
-            Rule::Scan => (Kind::EarlyScan, before.get(id).copied()),
+            Rule::Gather | Rule::Reduce if !m.blocks => (WaitKind::LateContribution, last),
+            Rule::Gather | Rule::Reduce => (WaitKind::EarlyReduce, first),
+            Rule::Scan => (WaitKind::EarlyScan, before.get(id).copied()),
             Rule::Neighbour | Rule::NeighbourV => {
-                (Kind::AllToAll, neighbours(m, members).map(|(_, o)| o).max_by_key(|o| o.visit.enter))
+                (WaitKind::AllToAll, neighbours(m, members).map(|(_, o)| o).max_by_key(|o| o.visit.enter))
             }
-            _ => (Kind::AllToAll, last),
+            _ => (WaitKind::AllToAll, last),
         };
         let reason = cause.map(|c| Reason::of(kind, Cause::of(&c.visit)));
         (*id, reason)
@@ -217,10 +217,10 @@ fn neighbours<'a>(
 
 /// Says who must have come before which member can leave, whatever the times.
 fn tell_order(instance: &Instance, members: &[(u32, &Member)], steps: &mut Steps) {
-    let to = |id| Step::To { member: id, of: instance.of };
-    let senders = || members.iter().filter(|(_, m)| sends(m)).map(|(id, _)| Step::From(*id));
+    let to = |id| RunStep::To { member: id, of: instance.of };
+    let senders = || members.iter().filter(|(_, m)| sends(m)).map(|(id, _)| RunStep::From(*id));
     let receivers = || members.iter().filter(|(_, m)| receives(m));
-    steps.tell(Step::Clear);
+    steps.tell(RunStep::Clear);
     match instance.rule {
         // Who has met the root knows it.
         Rule::Bcast | Rule::Scatter if instance.root.is_some() => {}
@@ -229,13 +229,13 @@ fn tell_order(instance: &Instance, members: &[(u32, &Member)], steps: &mut Steps
                 if receives(m) {
                     steps.tell(to(id));
                 }
-                steps.tell(Step::From(id));
+                steps.tell(RunStep::From(id));
             }
         }
         Rule::Neighbour | Rule::NeighbourV => {
             for (id, m) in receivers() {
-                let near = neighbours(m, members).map(|(id, _)| Step::From(id));
-                let all = [Step::Clear].into_iter().chain(near).chain([to(*id)]);
+                let near = neighbours(m, members).map(|(id, _)| RunStep::From(id));
+                let all = [RunStep::Clear].into_iter().chain(near).chain([to(*id)]);
                 all.for_each(|step| steps.tell(step));
             }
         }

@@ -13,7 +13,7 @@ use st_model::section::Section;
 use st_model::tree::Turn;
 
 use crate::analysis::Waited;
-use crate::places::Place;
+use st_model::explanation::Place;
 
 /// What a run is cut into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,18 +3,9 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_model::calls::CallId;
+use st_model::explanation::Place;
 use st_model::num::narrow;
 use st_model::section::{Section, Symbol};
-
-/// A function and where it is called from.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
-    /// The function.
-    pub call: CallId,
-    /// The call site ([`st_model::sites::Site`]); `None` if the section does not know it.
-    pub site: Option<u128>,
-}
 
 /// The places of a trace, by number.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use st_model::project::Error;
 use st_model::section::Section;
 
 use crate::analysis::Analysis;
-use crate::predict::{Changed, Means, Model, Recorded, Scenario, Step, Steps, Summing, Walk};
+use crate::predict::{Changed, Means, Model, Recorded, RunStep, Scenario, Steps, Summing, Walk};
 use crate::search::{Tell, analyse_steps};
 use crate::transfers::Transfers;
 
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 8;
 #[derive(Debug)]
 pub struct Prediction {
     nodes: Vec<u32>,
-    steps: Vec<Step>,
+    steps: Vec<RunStep>,
     begin: i64,
     model: Model,
     /// What calls take beyond waiting, ns.

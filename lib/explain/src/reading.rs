@@ -9,7 +9,7 @@ use st_match::graph::{COMPLETED, Epochs, POSTED, Part, Topologies, Turn};
 use st_match::standing::{Scope, Standing, standing};
 use st_match::unfreed::Unfreed;
 use st_match::volume::Volumes;
-use st_model::calls::Kind as CallKind;
+use st_model::calls::Kind;
 use st_model::calls::roles::{Action, Rule, Start};
 use st_model::calls::words::slot;
 use st_model::event::{Completed, Event};
@@ -19,9 +19,9 @@ use st_model::ranks::RankSeq;
 use st_model::section::Section;
 
 use crate::analysis::Waited;
-use crate::ledger::{CallNumber, Ledger, Visit};
 use crate::messages::{By, Messages};
 use crate::operations::Operations;
+use crate::pending_calls::{CallNumber, Ledger, Visit};
 use crate::timeline::Timeline;
 
 /// All that threads share.
@@ -215,7 +215,7 @@ pub(crate) fn synchronise(
         Action::Collective { rule: Rule::Barrier, start: Start::Request } => {
             return learn(event, communication, reading);
         }
-        Action::Internal if event.row.is_some_and(|row| row.kind == CallKind::Probe) => {
+        Action::Internal if event.row.is_some_and(|row| row.kind == Kind::Probe) => {
             let at = communication.standing(event, Scope::Comm(event.comm().unwrap_or(0)), reading);
             return reading.probe(event, at);
         }

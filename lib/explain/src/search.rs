@@ -13,7 +13,7 @@ use st_match::leaks::{What, came_to_its_end, requests};
 use st_match::standing::Standing;
 use st_match::unfreed::Slots;
 use st_match::volume::{Graphs, Volumes};
-use st_model::calls::Kind as CallKind;
+use st_model::calls::Kind;
 use st_model::columns::Points;
 use st_model::event::{Event, Events};
 use st_model::num::{narrow, saturate};
@@ -21,12 +21,12 @@ use st_model::project::Error;
 use st_model::section::Section;
 
 use crate::analysis::{Analysis, PlaceTotals, RankTotals, Waited};
-use crate::ledger::{Finished, Track, Visit};
 use crate::meetings::Meetings;
-use crate::predict::{Call, Does, Step, Steps};
+use crate::pending_calls::{Finished, Track, Visit};
+use crate::predict::{Call, Does, RunStep, Steps};
 use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
 use crate::timeline::{Activity, Sums, Timeline};
-use crate::waits::{At, Kind, Sum, Wait, Waits};
+use crate::waits::{At, Sum, Wait, WaitKind, Waits};
 
 /// Who is told how many more calls have been read.
 pub type Tell<'a> = &'a dyn Fn(u64);
@@ -131,7 +131,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
         let (section, (places, objects, nodes)) = &known[s];
         let number = shared.number(rank.into()).unwrap_or_default();
         for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-            cursors.extend(Cursor::new(section, (rank, i), (places, objects), &graphs));
+            cursors.extend(Cursor::new(section, (rank, i), places, objects, &graphs));
             if shared.ledger.tracks.len() < cursors.len() {
                 found.lanes.push((rank, narrow(i)));
                 shared.ledger.tracks.push(Track::of(rank, number));
@@ -234,7 +234,7 @@ impl Shared {
             if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
                 line.wait(visit.enter, until, (reason.cause.thread, reason.cause.place));
             }
-            if reason.kind == Kind::LateSender
+            if reason.kind == WaitKind::LateSender
                 && visit.orders
                 && let Some(older) = older.unwrap_or_else(|| {
                     let rank = self.ledger.tracks[visit.thread as usize].place;
@@ -247,7 +247,7 @@ impl Shared {
         }
         // The lists keep their room: this is done after each call.
         self.ledger.finished = finished;
-        let wrong = |same: bool| if same { Kind::WrongOrderSame } else { Kind::WrongOrderOther };
+        let wrong = |same: bool| if same { WaitKind::WrongOrderSame } else { WaitKind::WrongOrderOther };
         for (wait, same, sum) in self.messages.proven.drain(..) {
             waits.rename(&wait, wrong(same), sum);
         }
@@ -262,7 +262,8 @@ impl<'a> Cursor<'a> {
     fn new(
         section: &'a Section,
         (rank, thread): (u32, usize),
-        (places, objects): (&Rc<[u32]>, &Slots),
+        places: &Rc<[u32]>,
+        objects: &Slots,
         graphs: &'a Graphs,
     ) -> Option<Self> {
         let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
@@ -303,11 +304,11 @@ impl Cursor<'_> {
         let sym = event.sym as usize;
         let kind = event.row.map(|row| row.kind);
         let poll = event.row.is_some_and(|row| row.properties.poll);
-        if kind == Some(CallKind::Init) || !self.begun {
-            let init = kind == Some(CallKind::Init);
+        if kind == Some(Kind::Init) || !self.begun {
+            let init = kind == Some(Kind::Init);
             (self.begun, self.last) = (true, enter);
             self.times.begin = if init { exit } else { enter };
-            shared.ledger.steps.tell(Step::Begin(number, self.times.begin));
+            shared.ledger.steps.tell(RunStep::Begin(number, self.times.begin));
             if let Some(line) = shared.timelines.get_mut(number as usize) {
                 let what = if init { Activity::Call } else { Activity::Computation };
                 line.start(self.times.begin, self.places[sym], what);
@@ -323,28 +324,28 @@ impl Cursor<'_> {
         let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
         if !self.ended {
             let does = match kind {
-                Some(CallKind::Finalize) => Does::End,
+                Some(Kind::Finalize) => Does::End,
                 _ if poll && finds_nothing(&event) => Does::Poll,
                 _ => Does::Work,
             };
-            shared.ledger.steps.tell(Step::Call(Call { thread: number, place, enter, exit, does }));
+            shared.ledger.steps.tell(RunStep::Call(Call { thread: number, place, enter, exit, does }));
         }
         let totals = &mut self.totals[sym];
         totals.calls += event.calls();
         totals.before = totals.before.saturating_add(gap);
         if let Some(line) = shared.timelines.get_mut(number as usize).filter(|_| !self.ended) {
             // The end of a run is the beginning of the last call.
-            let end = if kind == Some(CallKind::Finalize) { enter } else { exit };
+            let end = if kind == Some(Kind::Finalize) { enter } else { exit };
             line.call(self.places[sym], enter, end);
         }
-        if kind == Some(CallKind::Finalize) {
+        if kind == Some(Kind::Finalize) {
             (self.ended, self.times.end) = (true, enter);
         } else if !self.ended {
             self.times.end = exit;
             self.times.mpi = self.times.mpi.saturating_add(inside);
         }
         // The run ends where it begins.
-        if kind != Some(CallKind::Finalize) {
+        if kind != Some(Kind::Finalize) {
             totals.time = totals.time.saturating_add(inside);
         }
         if poll && finds_nothing(&event) {

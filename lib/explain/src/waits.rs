@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 
 /// Kinds of wait states.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
+pub enum WaitKind {
     /// A receive was there before its message was sent.
     LateSender,
     /// The same, while an older message from the same rank was there, which the rank received later without having sent
@@ -40,7 +40,7 @@ pub enum Kind {
     EarlyWait,
 }
 
-impl Kind {
+impl WaitKind {
     /// All kinds.
     pub const ALL: [Self; 12] = [
         Self::LateSender,
@@ -116,7 +116,7 @@ pub struct At {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Wait {
     /// Which.
-    pub kind: Kind,
+    pub kind: WaitKind,
     /// Who waits, and in which call.
     pub victim: At,
     /// Who comes too late, and with which call.
@@ -129,9 +129,9 @@ pub struct Wait {
 #[derive(Clone, Default, Debug)]
 pub struct Waits {
     /// By kind and who waits where.
-    pub victims: HashMap<(Kind, At), Sum, FixedState>,
+    pub victims: HashMap<(WaitKind, At), Sum, FixedState>,
     /// By kind, place of those who wait, and whom they wait for.
-    pub culprits: HashMap<(Kind, u32, At), Sum, FixedState>,
+    pub culprits: HashMap<(WaitKind, u32, At), Sum, FixedState>,
     /// By rank that waits and rank that comes too late.
     pub pairs: HashMap<(u32, u32), Sum, FixedState>,
     /// Waits that would end after the call in which they are: what clocks that disagree make. They are cut there.
@@ -160,7 +160,7 @@ impl Waits {
     }
 
     /// Waits that turn out to be of another kind.
-    pub(crate) fn rename(&mut self, wait: &Wait, to: Kind, sum: Sum) {
+    pub(crate) fn rename(&mut self, wait: &Wait, to: WaitKind, sum: Sum) {
         take(&mut self.victims, &(wait.kind, wait.victim), sum);
         take(&mut self.culprits, &(wait.kind, wait.victim.place, wait.culprit), sum);
         self.enter(&Wait { kind: to, ..*wait }, sum);
@@ -175,8 +175,8 @@ impl Waits {
     }
 
     /// By kind and place: the ranks that wait there, ascending, and how long, ns.
-    pub(crate) fn by_place(&self) -> HashMap<(Kind, u32), Vec<(u32, u64)>, FixedState> {
-        let mut all: HashMap<(Kind, u32), Vec<(u32, u64)>, FixedState> = HashMap::default();
+    pub(crate) fn by_place(&self) -> HashMap<(WaitKind, u32), Vec<(u32, u64)>, FixedState> {
+        let mut all: HashMap<(WaitKind, u32), Vec<(u32, u64)>, FixedState> = HashMap::default();
         for ((kind, at), sum) in &self.victims {
             all.entry((*kind, at.place)).or_default().push((at.rank, sum.ns));
         }
@@ -186,7 +186,7 @@ impl Waits {
 
     /// Waits of a kind.
     #[must_use]
-    pub fn of(&self, kind: Kind) -> Sum {
+    pub fn of(&self, kind: WaitKind) -> Sum {
         let mut all = Sum::default();
         self.victims.iter().filter(|((k, _), _)| *k == kind).for_each(|(_, s)| all.add(*s));
         all

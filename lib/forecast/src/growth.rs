@@ -1,7 +1,7 @@
 //! How bytes go on to grow that were so many after an eighth of the run, a quarter, a half, and nearly all of it.
 //!
 //! The numbers in here are what traces of the kernels showed, of runs that were four and sixteen times as long: see the table in
-//! `tests/forecast.rs` of st-stat.
+//! `tests/it/forecast.rs` of st-stat.
 
 use super::again::{Points, SEEN};
 

@@ -67,13 +67,13 @@ impl What {
 }
 
 /// A function, where it is called from ([`st_model::sites::Site`]), and what is left of its calls.
-pub type Place = (What, CallId, Option<u128>);
+pub type LeakOrigin = (What, CallId, Option<u128>);
 
 /// What is left in a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Leaks {
     /// How many are left on each rank.
-    pub left: BTreeMap<Place, BTreeMap<u32, u64>>,
+    pub left: BTreeMap<LeakOrigin, BTreeMap<u32, u64>>,
     /// Ranks that did not come to their end, of which nothing is said.
     pub early: u64,
     /// Completions of requests that another thread started: these seem never to complete.

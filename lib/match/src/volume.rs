@@ -294,25 +294,25 @@ impl<'a> Volumes<'a> {
         let all = |side| self.all(at, side, words, m.peers());
         let others = |side| all(side).without(own(side));
         let nothing = Side::default();
-        let part = Part::of(words.get(at.root), m);
+        let part = RootRole::of(words.get(at.root), m);
         let (sent, received) = match at.kind {
             Kind::Bcast => match part {
                 // Of one rank alone nobody gets anything.
-                Part::Root if m.inter() || m.peers() > 1 => (one(SEND), nothing),
-                Part::Other => (nothing, one(RECEIVE)),
+                RootRole::Root if m.inter() || m.peers() > 1 => (one(SEND), nothing),
+                RootRole::Other => (nothing, one(RECEIVE)),
                 _ => (nothing, nothing),
             },
             Kind::Gather => (
-                if part.gives(m) && !(inplace && part == Part::Root) { one(SEND) } else { nothing },
-                if part == Part::Root { others(RECEIVE) } else { nothing },
+                if part.gives(m) && !(inplace && part == RootRole::Root) { one(SEND) } else { nothing },
+                if part == RootRole::Root { others(RECEIVE) } else { nothing },
             ),
             Kind::Scatter => (
-                if part == Part::Root { others(SEND) } else { nothing },
-                if part.gives(m) && !(inplace && part == Part::Root) { one(RECEIVE) } else { nothing },
+                if part == RootRole::Root { others(SEND) } else { nothing },
+                if part.gives(m) && !(inplace && part == RootRole::Root) { one(RECEIVE) } else { nothing },
             ),
             Kind::Reduce => (
                 if part.gives(m) { one(SEND) } else { nothing },
-                if part == Part::Root { one(RECEIVE) } else { nothing },
+                if part == RootRole::Root { one(RECEIVE) } else { nothing },
             ),
             Kind::Allgather if inplace => (own(RECEIVE), others(RECEIVE)),
             Kind::Allgather => (one(SEND), all(RECEIVE)),
@@ -398,7 +398,7 @@ impl<'a> Volumes<'a> {
 
 /// A rank's part in an operation with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RootRole {
     Root,
     /// One of those that have to do with the root.
     Other,
@@ -406,7 +406,7 @@ enum Part {
     Bystander,
 }
 
-impl Part {
+impl RootRole {
     fn of(root: Option<i64>, m: Member<'_>) -> Self {
         match root {
             Some(ROOT) => Self::Root,

@@ -56,11 +56,11 @@ pub struct Totals {
 }
 
 /// A function at a call site.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// The function.
     pub call: CallId,
-    /// The call site, if it is known.
+    /// The call site ([`crate::sites::Site`]); `None` if the section does not know it.
     #[serde(with = "site")]
     pub site: Option<u128>,
 }

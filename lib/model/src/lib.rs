@@ -7,7 +7,7 @@
 //! * [`section`]: the model, [`form`]: its values as functions of the caller's rank. [`event`] reads one rank's calls with what
 //!   they mean, and is where a program that reads traces begins; [`project`] is below it and has words alone, [`folded`] the calls
 //!   without their order, [`check`] proves them.
-//! * [`sites`] and [`names`]: where calls are made from, and what that is called.
+//! * [`sites`] and [`names`]: where calls are made from, and what that is called: [`sites::CallSites`], as programs print it.
 //!
 //! What builds a rank's trace is `st_capture`, its form on disk `st_stream`, who meets whom `st_match`. The crate knows no
 //! stage, opens no path and needs no MPI.

@@ -2,7 +2,8 @@
 //!
 //! A site is a list of (module, offset) frames, innermost first. Its identity is a 128-bit hash over the modules'
 //! build-ids (or file names, where a module has none) and offsets, so the same call in the same program is the
-//! same site on every rank and in every run. What its addresses are called is known by [`Names`].
+//! same site on every rank and in every run. What its addresses are called is known by [`Names`]; [`CallSites`] numbers the
+//! sites of a whole trace and says where each is in the program.
 
 mod abbreviated;
 mod layers;
@@ -10,8 +11,7 @@ mod naming;
 mod similar;
 
 pub use naming::CallSites;
-pub use similar::Representatives;
-pub use similar::{Place, Similar};
+pub use similar::{AddressRange, Representatives, Similar};
 
 use crate::num::narrow;
 use std::collections::HashMap;

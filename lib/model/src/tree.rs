@@ -122,7 +122,7 @@ const IDLE: usize = 1 << 20;
 
 /// A body in execution.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct LoopPosition {
     first: usize,
     end: usize,
     /// Iterations, and those still to begin.
@@ -149,7 +149,7 @@ pub struct Turn {
 pub struct Walk<'a, C = Vec<Cursor<'a>>> {
     tree: &'a FlatTree,
     counts: C,
-    frames: Vec<Frame>,
+    frames: Vec<LoopPosition>,
     /// The next node to visit.
     at: usize,
     /// End of the innermost body.
@@ -213,8 +213,11 @@ impl<'a, C: Counts> Walk<'a, C> {
     pub fn turn(&self) -> Option<Turn> {
         let count = |n: i64| n.unsigned_abs();
         let outer = self.frames.iter().find(|frame| frame.turns > 1);
-        let of =
-            |f: &Frame| Turn { node: f.first - 1, turn: count(f.turns - 1 - f.left), turns: count(f.turns) };
+        let of = |f: &LoopPosition| Turn {
+            node: f.first - 1,
+            turn: count(f.turns - 1 - f.left),
+            turns: count(f.turns),
+        };
         let own = || {
             let node = self.node().filter(|_| self.run > 1)?;
             Some(Turn { node, turn: count(self.run - 1 - self.repeats), turns: count(self.run) })
@@ -248,7 +251,7 @@ impl<'a, C: Counts> Walk<'a, C> {
                     let end = self.tree.end_of(node).min(self.end);
                     self.at = end;
                     if count > 0 && node + 1 < end {
-                        self.frames.push(Frame {
+                        self.frames.push(LoopPosition {
                             first: node + 1,
                             end: self.end,
                             turns: count,

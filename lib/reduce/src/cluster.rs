@@ -14,11 +14,11 @@ mod clusters;
 mod forms;
 mod options;
 pub mod paper;
+mod rank_view;
 mod representative;
 pub mod signature;
 mod slot;
 mod tolerance;
-mod view;
 
 pub use clusters::{Clusterer, Clustering, Clusters, Error, alone};
 pub use options::{Options, Signatures};

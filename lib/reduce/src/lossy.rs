@@ -23,7 +23,7 @@ const COUNTS: usize = 64;
 /// What a parameter of a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "options", derive(clap::ValueEnum))]
-pub enum Kind {
+pub enum ParamKind {
     /// Destinations.
     Dest,
     /// Sources, also those that wildcards received from.
@@ -32,7 +32,7 @@ pub enum Kind {
     Count,
 }
 
-impl Kind {
+impl ParamKind {
     /// The kind of a slot of a call that sends, receives, probes or completes; `None` for other parameters and calls.
     #[must_use]
     pub fn of(row: &Row, slot: &Slot) -> Option<Self> {
@@ -54,11 +54,11 @@ impl Kind {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lossy {
     /// Kinds that do where their streams hold many values.
-    pub histogram: Vec<Kind>,
+    pub histogram: Vec<ParamKind>,
     /// Values from which on these are many.
     pub threshold: usize,
     /// Kinds that do where ranks differ.
-    pub force_merge: Vec<Kind>,
+    pub force_merge: Vec<ParamKind>,
 }
 
 impl Lossy {
@@ -68,8 +68,8 @@ impl Lossy {
         !self.histogram.is_empty() || !self.force_merge.is_empty()
     }
     /// What holds for parameters of a kind.
-    pub(crate) fn rule(&self, kind: Option<Kind>) -> Option<Rule> {
-        let has = |kinds: &[Kind]| kind.is_some_and(|k| kinds.contains(&k));
+    pub(crate) fn rule(&self, kind: Option<ParamKind>) -> Option<Rule> {
+        let has = |kinds: &[ParamKind]| kind.is_some_and(|k| kinds.contains(&k));
         let stored = has(&self.histogram).then_some(self.threshold);
         let forced = has(&self.force_merge);
         (stored.is_some() || forced).then_some(Rule { stored, forced })

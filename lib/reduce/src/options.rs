@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::lossy::Kind;
+use crate::lossy::ParamKind;
 use crate::user::{Error, Param, constants};
 
 /// What the user knows of parameters.
@@ -47,5 +47,5 @@ pub struct Forced {
     /// says so (as st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time, and so
     /// does st-replay; st-sync and st-stat violations refuse such a trace.
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
-    pub force_merge: Vec<Kind>,
+    pub force_merge: Vec<ParamKind>,
 }

@@ -36,12 +36,12 @@ pub trait Reduce {
 #[derive(Debug)]
 pub struct Tree<R> {
     how: R,
-    parts: Vec<Part>,
+    parts: Vec<Subtree>,
 }
 
 /// What stands for [`RADIX`]^level sections from the `first` on, or for fewer at the end.
 #[derive(Debug, PartialEq, Eq)]
-struct Part {
+struct Subtree {
     level: u32,
     first: u64,
     sections: Vec<Section>,
@@ -99,7 +99,7 @@ impl<R: Reduce> Tree<R> {
     ///
     /// As [`Reduce::join`].
     pub fn push(&mut self, place: u64, section: Section) -> Result<(), R::Error> {
-        self.append(Part { level: 0, first: place, sections: vec![section] })
+        self.append(Subtree { level: 0, first: place, sections: vec![section] })
     }
 
     /// Adds the section after the last one's, or the first.
@@ -118,10 +118,10 @@ impl<R: Reduce> Tree<R> {
     ///
     /// As [`Reduce::join`].
     pub fn push_block(&mut self, level: u32, place: u64, sections: Vec<Section>) -> Result<(), R::Error> {
-        self.append(Part { level, first: place, sections })
+        self.append(Subtree { level, first: place, sections })
     }
 
-    fn append(&mut self, part: Part) -> Result<(), R::Error> {
+    fn append(&mut self, part: Subtree) -> Result<(), R::Error> {
         self.follow()?;
         self.parts.push(part);
         Ok(())
@@ -152,7 +152,7 @@ impl<R: Reduce> Tree<R> {
             [one] => std::mem::take(&mut one.sections),
             _ => self.how.join(parts.into_iter().flat_map(|p| p.sections).collect())?,
         };
-        self.parts.push(Part { level, first, sections });
+        self.parts.push(Subtree { level, first, sections });
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl<R: Reduce> Tree<R> {
 
 /// Parts that another process or thread has handed on.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Parts(Vec<Part>);
+pub struct Parts(Vec<Subtree>);
 
 impl Parts {
     /// From [`Tree::pack`].
@@ -232,7 +232,7 @@ impl Parts {
             for _ in 0..n {
                 sections.push(reader.next_section()?.ok_or(Malformed::Missing)?);
             }
-            parts.push(Part { level, first, sections });
+            parts.push(Subtree { level, first, sections });
         }
         Ok(Self(parts))
     }

@@ -1,7 +1,7 @@
 //! Sections as bytes that have not been written yet: what takes time can be done in any thread.
 
 use super::column::Owner;
-use super::kind::Kind;
+use super::kind::FrameKind;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
 use super::{column, objects, structure};
 use st_model::columns::Chunk;
@@ -20,7 +20,7 @@ pub struct Encoded {
     /// That of SECTION.
     pub(super) opening: Vec<u8>,
     /// Those that belong to it.
-    pub(super) parts: Vec<(Kind, Vec<u8>)>,
+    pub(super) parts: Vec<(FrameKind, Vec<u8>)>,
 }
 
 /// Exact times, which are encoded as they are written, or the payload of a rank's comparisons.
@@ -48,15 +48,15 @@ impl Encoded {
 
     pub(super) fn without_times(section: &Section) -> Self {
         let mut parts =
-            vec![(Kind::Struct, structure::encode(section)), (Kind::Lanes, encode_lanes(section))];
+            vec![(FrameKind::Struct, structure::encode(section)), (FrameKind::Lanes, encode_lanes(section))];
         if section.threads.iter().any(|t| !t.sketches.is_empty()) {
             parts.push(encode_sketches(section));
         }
         if section.threads.iter().any(|t| !t.sums.is_empty()) {
-            parts.push((Kind::Sums, encode_sums(section)));
+            parts.push((FrameKind::Sums, encode_sums(section)));
         }
         if !section.ended.is_empty() {
-            parts.push((Kind::Ended, encode_ended(section)));
+            parts.push((FrameKind::Ended, encode_ended(section)));
         }
         Self {
             ranks: section.ranks.clone(),

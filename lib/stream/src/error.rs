@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::kind::Kind;
+use super::kind::FrameKind;
 use super::version::{VersionError, begins};
 use st_model::varint;
 
@@ -50,36 +50,36 @@ pub enum ErrorKind {
     #[error("{frame}: unknown flags {flags:#04x}: a newer st is needed")]
     UnknownFlags {
         /// The frame's kind.
-        frame: Kind,
+        frame: FrameKind,
         /// The flags.
         flags: u8,
     },
     /// A frame stands where its kind may not stand.
     #[error("{0} frame out of place")]
-    OutOfPlace(Kind),
+    OutOfPlace(FrameKind),
     /// A section stands where no table of this kind is in force.
     #[error("SECTION frame without {0} frame before it")]
-    NoTable(Kind),
+    NoTable(FrameKind),
     /// A section lacks a frame of this kind.
     #[error("section without {0} frame")]
-    Missing(Kind),
+    Missing(FrameKind),
     /// The payload does not decompress.
     #[error("{frame}: decompressing")]
     Decompress {
         /// The frame's kind.
-        frame: Kind,
+        frame: FrameKind,
         /// The decompressor's reason.
         #[source]
         source: io::Error,
     },
     /// The payload would be larger than a writer makes one.
     #[error("{0}: the payload expands beyond the limit")]
-    TooLarge(Kind),
+    TooLarge(FrameKind),
     /// The payload does not decode.
     #[error("{frame}")]
     Payload {
         /// The frame's kind.
-        frame: Kind,
+        frame: FrameKind,
         /// What does not decode, by field.
         #[source]
         source: DecodeError,

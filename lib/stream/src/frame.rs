@@ -12,7 +12,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 use super::column::Owner;
 use super::error::{DecodeError, Error, ErrorKind};
-use super::kind::{Kind, REQUIRED};
+use super::kind::{FrameKind, REQUIRED};
 use super::{column, lzma, series, times};
 use st_model::columns::Chunk;
 use st_model::varint;
@@ -44,7 +44,7 @@ pub(crate) const MAX_TEXT: u64 = 8 << 20;
 
 /// A frame as it is stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct StoredFrame {
     pub(crate) number: u8,
     pub(crate) flags: u8,
     pub(crate) stored: Vec<u8>,
@@ -54,9 +54,9 @@ pub(crate) struct Frame {
     pub(crate) index: u64,
 }
 
-impl Frame {
+impl StoredFrame {
     /// One with this payload as it is.
-    pub(crate) fn stored(kind: Kind, payload: Vec<u8>) -> Self {
+    pub(crate) fn stored(kind: FrameKind, payload: Vec<u8>) -> Self {
         Self { number: kind.number(), flags: kind.flags(), stored: payload, offset: 0, index: 0 }
     }
 
@@ -86,14 +86,14 @@ impl Frame {
     }
 
     /// The frame's kind; `None` for one that may be skipped.
-    pub(crate) fn kind(&self) -> Result<Option<Kind>, Error> {
-        match Kind::from_number(self.number) {
+    pub(crate) fn kind(&self) -> Result<Option<FrameKind>, Error> {
+        match FrameKind::from_number(self.number) {
             None if self.flags & REQUIRED != 0 => Err(self.fault(ErrorKind::UnknownKind(self.number))),
             None => Ok(None),
             Some(frame)
                 if self.flags & !(CODED | REQUIRED) != 0
                     || (self.flags & CODED).count_ones() > 1
-                    || (self.flags & TIMES != 0 && frame != Kind::Column) =>
+                    || (self.flags & TIMES != 0 && frame != FrameKind::Column) =>
             {
                 Err(self.fault(ErrorKind::UnknownFlags { frame, flags: self.flags }))
             }
@@ -102,7 +102,7 @@ impl Frame {
     }
 
     /// The payload, expanded.
-    pub(crate) fn payload(&self, frame: Kind) -> Result<Cow<'_, [u8]>, Error> {
+    pub(crate) fn payload(&self, frame: FrameKind) -> Result<Cow<'_, [u8]>, Error> {
         let limit = limit(self.stored.len());
         let out = match self.flags & CODED {
             0 => return Ok(Cow::Borrowed(&self.stored)),
@@ -123,8 +123,8 @@ impl Frame {
     }
 
     /// Exact times, whichever way they are stored, and whose they are.
-    pub(crate) fn chunks(&self, kind: Kind) -> Result<(Owner, Vec<Chunk>), Error> {
-        if kind == Kind::Series {
+    pub(crate) fn chunks(&self, kind: FrameKind) -> Result<(Owner, Vec<Chunk>), Error> {
+        if kind == FrameKind::Series {
             return self.decode(kind, series::decode);
         }
         let (owner, chunk) = self.decode(kind, column::decode)?;
@@ -132,7 +132,7 @@ impl Frame {
     }
 
     /// The frame with its payload as it is before compression.
-    pub(crate) fn expanded(mut self, kind: Kind) -> Result<Self, Error> {
+    pub(crate) fn expanded(mut self, kind: FrameKind) -> Result<Self, Error> {
         if self.flags & CODED != 0 {
             self.stored = self.payload(kind)?.into_owned();
             self.flags &= !CODED;
@@ -143,7 +143,7 @@ impl Frame {
     /// Decodes the payload, naming the frame in a fault.
     pub(crate) fn decode<T>(
         &self,
-        frame: Kind,
+        frame: FrameKind,
         decode: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
     ) -> Result<T, Error> {
         let payload = self.payload(frame)?;
@@ -233,7 +233,7 @@ impl<R: Read> FrameReader<R> {
     }
 
     /// The next frame. A stream has no legal end before its end frame, so the end of the input is an error.
-    pub(crate) fn next(&mut self) -> Result<Frame, Error> {
+    pub(crate) fn next(&mut self) -> Result<StoredFrame, Error> {
         let mut head = Vec::with_capacity(8);
         head.resize(2, 0);
         self.exact(&mut head)?;
@@ -262,7 +262,8 @@ impl<R: Read> FrameReader<R> {
         if crc32c::crc32c_append(crc32c::crc32c(&head), &stored) != u32::from_le_bytes(crc) {
             return Err(self.fault(ErrorKind::Checksum));
         }
-        let frame = Frame { number: head[0], flags: head[1], stored, offset: self.offset, index: self.index };
+        let frame =
+            StoredFrame { number: head[0], flags: head[1], stored, offset: self.offset, index: self.index };
         self.offset += (head.len() + 4).to_u64() + len;
         self.index += 1;
         Ok(frame)

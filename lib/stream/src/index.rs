@@ -6,7 +6,7 @@ use st_model::ranklist::RankList;
 
 /// Where a section lies in the stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct SectionOffsets {
     /// The section's ranks.
     pub ranks: RankList,
     /// Byte offset of the SITES frame in force.
@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 /// Per section: ranks, start (distance from the start before), distances back to the tables.
-pub(crate) fn encode(places: &[Place]) -> Vec<u8> {
+pub(crate) fn encode(places: &[SectionOffsets]) -> Vec<u8> {
     let mut out = Vec::new();
     put_usize(&mut out, places.len());
     let mut before = 0;
@@ -32,7 +32,7 @@ pub(crate) fn encode(places: &[Place]) -> Vec<u8> {
     out
 }
 
-pub(crate) fn decode(mut src: &[u8]) -> Result<Vec<Place>, DecodeError> {
+pub(crate) fn decode(mut src: &[u8]) -> Result<Vec<SectionOffsets>, DecodeError> {
     let src = &mut src;
     let n = get_len(src)?;
     let mut places = Vec::with_capacity(n.min(1 << 16));
@@ -41,7 +41,7 @@ pub(crate) fn decode(mut src: &[u8]) -> Result<Vec<Place>, DecodeError> {
         let ranks = get_ranks(src).nth("section", i)?;
         start = start.wrapping_add(get_u64(src).nth("section", i)?);
         let (sites, objects) = (get_u64(src).nth("section", i)?, get_u64(src).nth("section", i)?);
-        places.push(Place { ranks, sites, objects, start });
+        places.push(SectionOffsets { ranks, sites, objects, start });
     }
     finish(src)?;
     Ok(places)

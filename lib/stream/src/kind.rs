@@ -10,8 +10,8 @@ macro_rules! kinds {
         /// What a frame holds.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
-        pub enum Kind { $($(#[$doc])* $name = $number),* }
-        impl Kind {
+        pub enum FrameKind { $($(#[$doc])* $name = $number),* }
+        impl FrameKind {
             pub(crate) fn from_number(n: u8) -> Option<Self> {
                 match n { $($number => Some(Self::$name),)* _ => None }
             }
@@ -23,7 +23,7 @@ macro_rules! kinds {
                 match self { $(Self::$name => $flags),* }
             }
         }
-        impl fmt::Display for Kind {
+        impl fmt::Display for FrameKind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(match self { $(Self::$name => $text),* })
             }
@@ -64,9 +64,9 @@ kinds! {
     Names = 14, "NAMES", 0;
     /// What is kept of wait states: [`st_model::explanation::Explanation`].
     Waits = 15, "WAITS", 0;
-    /// As [`Kind::Sketch`], which it takes the place of: distributions by durations at fixed ranks.
+    /// As [`FrameKind::Sketch`], which it takes the place of: distributions by durations at fixed ranks.
     Quantiles = 16, "QUANTILES", 0;
-    /// As [`Kind::Column`], which it takes the place of: exact times compressed as numbers.
+    /// As [`FrameKind::Column`], which it takes the place of: exact times compressed as numbers.
     Series = 17, "SERIES", 0;
     /// As [`Kind::Quantiles`], which it takes the place of: distributions of events whatever call came before.
     Durations = 18, "DURATIONS", 0;

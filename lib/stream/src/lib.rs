@@ -62,8 +62,8 @@ use std::io::{self, Read, Write};
 
 pub use encoded::Encoded;
 pub use error::{DecodeError, Error, ErrorKind};
-pub use index::Place;
-pub use kind::Kind;
+pub use index::SectionOffsets;
+pub use kind::FrameKind;
 pub use parts::{Piece, PieceSize, piece_sizes};
 pub use reader::{ReadOptions, Reader, call_sites};
 pub use sizes::{FrameSize, frame_sizes, structure_size, times_size};

@@ -4,8 +4,8 @@
 use std::io;
 
 use super::column::{self, Owner};
-use super::frame::{Frame, LZMA, TIMES, ZSTD, limit};
-use super::kind::Kind;
+use super::frame::{LZMA, StoredFrame, TIMES, ZSTD, limit};
+use super::kind::FrameKind;
 use super::{lzma, pages, series, times};
 use st_model::columns::Chunk;
 
@@ -35,11 +35,11 @@ const SMALLEST: i32 = 19;
 const TIMES_BYTES: usize = 1 << 20;
 
 /// The level that frames of a kind have in a stream of a level.
-pub(crate) fn level_of(kind: Kind, level: u8) -> i32 {
+pub(crate) fn level_of(kind: FrameKind, level: u8) -> i32 {
     match i32::from(level) {
         // These are compressed already.
-        _ if kind == Kind::Series => 0,
-        level if kind != Kind::Column => level,
+        _ if kind == FrameKind::Series => 0,
+        level if kind != FrameKind::Column => level,
         level if level < SMALLEST => level.min(TIMES_LEVEL),
         level => level.min(SMALLEST + 1),
     }
@@ -66,12 +66,12 @@ pub(crate) struct Plans {
 
 impl Plans {
     /// That of the stream's next payload, of so many bytes; at level 0 it is stored as it is.
-    pub(crate) fn next(&mut self, kind: Kind, length: usize, level: i32) -> Plan {
-        let coded = kind == Kind::Column && self.codes_times(level);
+    pub(crate) fn next(&mut self, kind: FrameKind, length: usize, level: i32) -> Plan {
+        let coded = kind == FrameKind::Column && self.codes_times(level);
         if coded {
             self.times += length;
         }
-        let lzma = kind != Kind::Column && level > 0 && self.tried < FRAMES;
+        let lzma = kind != FrameKind::Column && level > 0 && self.tried < FRAMES;
         self.tried += u32::from(lzma);
         Plan { level, lzma, coded }
     }
@@ -90,11 +90,11 @@ impl Plans {
 /// What becomes frames.
 pub(crate) enum Work {
     /// A payload.
-    Payload(Kind, Vec<u8>, Plan),
+    Payload(FrameKind, Vec<u8>, Plan),
     /// Exact times that are compressed as numbers; with the plan of a COLUMN each where they cannot be.
     Series(Owner, Vec<Chunk>, Plan),
     /// A frame that is there.
-    Done(Frame),
+    Done(StoredFrame),
 }
 
 /// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
@@ -111,24 +111,24 @@ impl std::fmt::Debug for Packer {
 
 impl Packer {
     /// The frames.
-    pub(crate) fn make(&mut self, work: Work) -> io::Result<Vec<Frame>> {
+    pub(crate) fn make(&mut self, work: Work) -> io::Result<Vec<StoredFrame>> {
         match work {
             Work::Payload(kind, payload, plan) => Ok(vec![self.frame(kind, payload, plan)?]),
             Work::Done(frame) => Ok(vec![frame]),
             Work::Series(owner, chunks, plan) => {
                 if let Some(payload) = series::encode(owner, &chunks) {
-                    let frame = Frame::stored(Kind::Series, payload);
+                    let frame = StoredFrame::stored(FrameKind::Series, payload);
                     return Ok(vec![frame]);
                 }
-                chunks.iter().map(|c| self.frame(Kind::Column, column::encode(owner, c), plan)).collect()
+                chunks.iter().map(|c| self.frame(FrameKind::Column, column::encode(owner, c), plan)).collect()
             }
         }
     }
 
     /// A frame with this payload, compressed if that makes it smaller.
-    pub(crate) fn frame(&mut self, kind: Kind, payload: Vec<u8>, plan: Plan) -> io::Result<Frame> {
-        let mut frame = Frame::stored(kind, payload);
-        let column = kind == Kind::Column;
+    pub(crate) fn frame(&mut self, kind: FrameKind, payload: Vec<u8>, plan: Plan) -> io::Result<StoredFrame> {
+        let mut frame = StoredFrame::stored(kind, payload);
+        let column = kind == FrameKind::Column;
         let (flag, other) = match column {
             true => (TIMES, Self::times(&frame.stored, plan)),
             false => (LZMA, self.other(&frame.stored, plan)?),
@@ -214,9 +214,9 @@ mod tests {
     }
 
     fn stored(payload: &[u8], level: i32) -> Vec<u8> {
-        let plan = Plans::default().next(Kind::Clock, payload.len(), level);
-        let frame = Packer::default().frame(Kind::Clock, payload.to_vec(), plan).unwrap();
-        assert_eq!(&*frame.payload(Kind::Clock).unwrap(), payload);
+        let plan = Plans::default().next(FrameKind::Clock, payload.len(), level);
+        let frame = Packer::default().frame(FrameKind::Clock, payload.to_vec(), plan).unwrap();
+        assert_eq!(&*frame.payload(FrameKind::Clock).unwrap(), payload);
         frame.stored
     }
 

@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::frame::Frame;
+use super::frame::StoredFrame;
 use super::packer::{Packer, Work};
 
 /// What threads may have before them, each: with less they would wait for each other.
 const AHEAD: usize = 4;
 
-type Made = io::Result<Vec<Frame>>;
+type Made = io::Result<Vec<StoredFrame>>;
 
 /// Work, and where its frames go.
 type Task = (Work, Sender<Made>);
@@ -55,7 +55,7 @@ impl<T> Queue<T> {
     }
 
     /// Adds work. Returns the frames that are next, if they are made.
-    pub(super) fn push(&mut self, of: T, work: Work) -> io::Result<Option<(T, Vec<Frame>)>> {
+    pub(super) fn push(&mut self, of: T, work: Work) -> io::Result<Option<(T, Vec<StoredFrame>)>> {
         let Some(tasks) = &self.tasks else {
             return Ok(Some((of, self.packer.make(work)?)));
         };
@@ -66,12 +66,12 @@ impl<T> Queue<T> {
     }
 
     /// The next frames; none if all have been handed out.
-    pub(super) fn next(&mut self) -> io::Result<Option<(T, Vec<Frame>)>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<(T, Vec<StoredFrame>)>> {
         let Some((of, made)) = self.waiting.pop_front() else { return Ok(None) };
         Ok(Some((of, made.recv().map_err(|_| ended())??)))
     }
 
-    fn ready(&mut self) -> io::Result<Option<(T, Vec<Frame>)>> {
+    fn ready(&mut self) -> io::Result<Option<(T, Vec<StoredFrame>)>> {
         let Some((_, made)) = self.waiting.front() else { return Ok(None) };
         let frames = match made.try_recv() {
             Err(TryRecvError::Empty) => return Ok(None),

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind, check_first};
-use super::frame::{Frame, FrameReader, MAX_TEXT};
-use super::index::{self, Place};
-use super::kind::Kind;
+use super::frame::{FrameReader, MAX_TEXT, StoredFrame};
+use super::index::{self, SectionOffsets};
+use super::kind::FrameKind;
 use super::names;
 use super::section::Opening;
 use super::sites;
@@ -54,11 +54,11 @@ pub struct Reader<R> {
     names: Names,
     explanation: Option<Explanation>,
     /// A frame read and not yet used.
-    ahead: Option<Frame>,
-    sites: Option<Frame>,
-    objects: Option<Frame>,
+    ahead: Option<StoredFrame>,
+    sites: Option<StoredFrame>,
+    objects: Option<StoredFrame>,
     /// The sites in force, and the objects' frame expanded, once a section needed them.
-    known: (Option<SiteTable>, Option<Arc<Frame>>),
+    known: (Option<SiteTable>, Option<Arc<StoredFrame>>),
     /// Frames of times whose section has not come yet.
     times: BTreeMap<Owner, Times>,
     /// Bytes of all exact times, as stored and expanded.
@@ -97,11 +97,11 @@ impl<R: Read> Reader<R> {
         let mut frames = FrameReader::new(from, want, 0);
         let headless = |e: Error| if e.is_truncated() { start(ErrorKind::NoHeader) } else { e };
         let head = frames.next().map_err(headless)?;
-        if head.kind()? != Some(Kind::Head) {
+        if head.kind()? != Some(FrameKind::Head) {
             return Err(head.fault(ErrorKind::NotAStream));
         }
         let mut text = MAX_TEXT;
-        let header = decode_text(&head, Kind::Head, &mut text)?;
+        let header = decode_text(&head, FrameKind::Head, &mut text)?;
         let mut reader = Self {
             frames,
             options,
@@ -182,19 +182,19 @@ impl<R: Read> Reader<R> {
     pub fn next_stored(&mut self) -> Result<Option<Stored>, Error> {
         while let Some(frame) = self.next_raw()? {
             match frame.kind()? {
-                Some(Kind::Section) => return self.stored(frame),
-                Some(kind @ (Kind::Column | Kind::Series | Kind::Clock)) => {
+                Some(FrameKind::Section) => return self.stored(frame),
+                Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Clock)) => {
                     let (frame, owner) = self.owned(kind, frame)?;
                     self.times.entry(owner).or_default().push(kind, frame);
                 }
                 Some(
-                    kind @ (Kind::Struct
-                    | Kind::Lanes
-                    | Kind::Sketch
-                    | Kind::Quantiles
-                    | Kind::Durations
-                    | Kind::Sums
-                    | Kind::Ended),
+                    kind @ (FrameKind::Struct
+                    | FrameKind::Lanes
+                    | FrameKind::Sketch
+                    | FrameKind::Quantiles
+                    | FrameKind::Durations
+                    | FrameKind::Sums
+                    | FrameKind::Ended),
                 ) => {
                     return Err(frame.fault(ErrorKind::OutOfPlace(kind)));
                 }
@@ -214,20 +214,23 @@ impl<R: Read> Reader<R> {
     }
 
     /// A frame of times, and whose it is. It stays as it is stored if it would take much more memory otherwise.
-    fn owned(&mut self, kind: Kind, frame: Frame) -> Result<(Frame, Owner), Error> {
+    fn owned(&mut self, kind: FrameKind, frame: StoredFrame) -> Result<(StoredFrame, Owner), Error> {
         let invalid = |source| frame.fault(ErrorKind::Payload { frame: kind, source });
         let stored = frame.stored.len().to_u64();
-        let coded = kind == Kind::Series || frame.has_coded_times();
+        let coded = kind == FrameKind::Series || frame.has_coded_times();
         let (owner, expanded) = if coded {
-            let payload =
-                if kind == Kind::Series { frame.payload(kind)? } else { Cow::Borrowed(&frame.stored[..]) };
+            let payload = if kind == FrameKind::Series {
+                frame.payload(kind)?
+            } else {
+                Cow::Borrowed(&frame.stored[..])
+            };
             let (owner, chunk) = column::decode_head(&mut &payload[..]).map_err(invalid)?;
             (owner, u64::from(chunk.events).saturating_mul(EVENT))
         } else {
             let payload = frame.payload(kind)?;
             let mut of = &payload[..];
             let owner = match kind {
-                Kind::Clock => column::decode_clock_owner(&mut of).map(|rank| (rank, 0)),
+                FrameKind::Clock => column::decode_clock_owner(&mut of).map(|rank| (rank, 0)),
                 _ => column::decode_owner(&mut of),
             };
             (owner.map_err(invalid)?, payload.len().to_u64())
@@ -247,7 +250,7 @@ impl<R: Read> Reader<R> {
         let mut columns: BTreeMap<Owner, Column> = BTreeMap::new();
         while let Ok(Some(frame)) = self.next_raw() {
             match frame.kind() {
-                Ok(Some(kind @ (Kind::Column | Kind::Series))) => {
+                Ok(Some(kind @ (FrameKind::Column | FrameKind::Series))) => {
                     let Ok((owner, chunks)) = frame.chunks(kind) else { break };
                     let column = columns.entry(owner).or_default();
                     if !follow(column, &chunks) {
@@ -255,8 +258,10 @@ impl<R: Read> Reader<R> {
                     }
                     column.chunks.extend(chunks);
                 }
-                Ok(Some(Kind::Clock)) => {
-                    let Ok((rank, clock)) = frame.decode(Kind::Clock, column::decode_clock) else { break };
+                Ok(Some(FrameKind::Clock)) => {
+                    let Ok((rank, clock)) = frame.decode(FrameKind::Clock, column::decode_clock) else {
+                        break;
+                    };
                     columns.entry((rank, 0)).or_default().clock = clock;
                 }
                 _ => break,
@@ -266,7 +271,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next frame that is neither provenance nor the end; tables are noted as well as handed out.
-    pub(crate) fn next_raw(&mut self) -> Result<Option<Frame>, Error> {
+    pub(crate) fn next_raw(&mut self) -> Result<Option<StoredFrame>, Error> {
         if let Some(frame) = self.ahead.take() {
             return Ok(Some(frame));
         }
@@ -279,18 +284,20 @@ impl<R: Read> Reader<R> {
                 other => other?,
             };
             match frame.kind()? {
-                Some(Kind::Prov) => {
-                    self.provenance.push(decode_text(&frame, Kind::Prov, &mut self.text)?);
+                Some(FrameKind::Prov) => {
+                    self.provenance.push(decode_text(&frame, FrameKind::Prov, &mut self.text)?);
                 }
-                Some(Kind::Names) => self.add_names(&frame.decode(Kind::Names, names::decode)?),
-                Some(Kind::Waits) => self.explained(&frame)?,
-                Some(Kind::End) => self.ended(&frame)?,
-                Some(Kind::Head) => return Err(frame.fault(ErrorKind::OutOfPlace(Kind::Head))),
-                Some(Kind::Index) => {}
+                Some(FrameKind::Names) => self.add_names(&frame.decode(FrameKind::Names, names::decode)?),
+                Some(FrameKind::Waits) => self.explained(&frame)?,
+                Some(FrameKind::End) => self.ended(&frame)?,
+                Some(FrameKind::Head) => return Err(frame.fault(ErrorKind::OutOfPlace(FrameKind::Head))),
+                Some(FrameKind::Index) => {}
                 kind => {
                     match kind {
-                        Some(Kind::Sites) => (self.sites, self.known.0) = (Some(frame.clone()), None),
-                        Some(Kind::Objects) => (self.objects, self.known.1) = (Some(frame.clone()), None),
+                        Some(FrameKind::Sites) => (self.sites, self.known.0) = (Some(frame.clone()), None),
+                        Some(FrameKind::Objects) => {
+                            (self.objects, self.known.1) = (Some(frame.clone()), None)
+                        }
                         _ => {}
                     }
                     return Ok(Some(frame));
@@ -301,20 +308,20 @@ impl<R: Read> Reader<R> {
     }
 
     /// The SITES and OBJECTS frames in force.
-    pub(crate) fn tables(&self) -> Result<(&Frame, &Frame), ErrorKind> {
-        let sites = self.sites.as_ref().ok_or(ErrorKind::NoTable(Kind::Sites))?;
-        Ok((sites, self.objects.as_ref().ok_or(ErrorKind::NoTable(Kind::Objects))?))
+    pub(crate) fn tables(&self) -> Result<(&StoredFrame, &StoredFrame), ErrorKind> {
+        let sites = self.sites.as_ref().ok_or(ErrorKind::NoTable(FrameKind::Sites))?;
+        Ok((sites, self.objects.as_ref().ok_or(ErrorKind::NoTable(FrameKind::Objects))?))
     }
 
     /// The last of several counts.
-    fn explained(&mut self, frame: &Frame) -> Result<(), Error> {
-        let sites = self.sites.as_ref().map(|f| f.decode(Kind::Sites, sites::decode)).transpose()?;
-        self.explanation = Some(frame.decode(Kind::Waits, |b| waits::decode(b, sites.as_ref()))?);
+    fn explained(&mut self, frame: &StoredFrame) -> Result<(), Error> {
+        let sites = self.sites.as_ref().map(|f| f.decode(FrameKind::Sites, sites::decode)).transpose()?;
+        self.explanation = Some(frame.decode(FrameKind::Waits, |b| waits::decode(b, sites.as_ref()))?);
         Ok(())
     }
 
-    fn ended(&mut self, frame: &Frame) -> Result<(), Error> {
-        let (stated, _) = frame.decode(Kind::End, index::decode_end)?;
+    fn ended(&mut self, frame: &StoredFrame) -> Result<(), Error> {
+        let (stated, _) = frame.decode(FrameKind::End, index::decode_end)?;
         let (stated, found) = (u64::from(stated), frame.index);
         // A reader that was moved has not counted.
         if !self.frames.moved && stated != found {
@@ -326,20 +333,20 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the parts of a section.
-    fn stored(&mut self, frame: Frame) -> Result<Option<Stored>, Error> {
-        let opening = frame.decode(Kind::Section, Opening::decode)?;
+    fn stored(&mut self, frame: StoredFrame) -> Result<Option<Stored>, Error> {
+        let opening = frame.decode(FrameKind::Section, Opening::decode)?;
         let (sites, objects) = self.tables().map_err(|kind| frame.fault(kind))?;
         let sites = match &self.known.0 {
             Some(known) => known.clone(),
             None => {
-                let mut sites = sites.decode(Kind::Sites, sites::decode)?;
+                let mut sites = sites.decode(FrameKind::Sites, sites::decode)?;
                 sites.add_names(&self.names);
                 sites
             }
         };
         let objects = match &self.known.1 {
             Some(known) => Arc::clone(known),
-            None => Arc::new(objects.clone().expanded(Kind::Objects)?),
+            None => Arc::new(objects.clone().expanded(FrameKind::Objects)?),
         };
         self.known = (Some(sites.clone()), Some(Arc::clone(&objects)));
         let mut parts = Vec::with_capacity(opening.parts.min(8));
@@ -356,7 +363,7 @@ impl<R: Read> Reader<R> {
         if self.end == Some(End::Truncated) {
             return Ok(None);
         }
-        Err(self.frames.fault(ErrorKind::OutOfPlace(Kind::End)))
+        Err(self.frames.fault(ErrorKind::OutOfPlace(FrameKind::End)))
     }
 
     /// The times of a section's ranks, in order.
@@ -380,7 +387,7 @@ impl<R: Read + Seek> Reader<R> {
     /// # Errors
     ///
     /// If the input cannot be read, or its index is damaged.
-    pub fn index(&mut self) -> Result<Option<Vec<Place>>, Error> {
+    pub fn index(&mut self) -> Result<Option<Vec<SectionOffsets>>, Error> {
         let read = |e: io::Error| Error::new(0, None, ErrorKind::Read(e));
         let from = self.frames.get_mut();
         let here = from.stream_position().map_err(read)?;
@@ -389,8 +396,8 @@ impl<R: Read + Seek> Reader<R> {
         if let Some(at) = find_index(from, length).map_err(read)? {
             from.seek(SeekFrom::Start(at)).map_err(read)?;
             let frame = FrameReader::new(&mut *from, at, 0).next()?;
-            if frame.kind()? == Some(Kind::Index) {
-                places = Some(frame.decode(Kind::Index, index::decode)?);
+            if frame.kind()? == Some(FrameKind::Index) {
+                places = Some(frame.decode(FrameKind::Index, index::decode)?);
             }
         }
         from.seek(SeekFrom::Start(here)).map_err(read)?;
@@ -402,19 +409,19 @@ impl<R: Read + Seek> Reader<R> {
     /// # Errors
     ///
     /// If the input cannot be read, or the frames there are not what the index says.
-    pub fn seek(&mut self, place: &Place) -> Result<(), Error> {
+    pub fn seek(&mut self, place: &SectionOffsets) -> Result<(), Error> {
         self.times.clear();
         self.ahead = None;
         self.end = None;
-        let sites = self.frame_at(place.sites, Kind::Sites)?;
+        let sites = self.frame_at(place.sites, FrameKind::Sites)?;
         self.sites = Some(sites);
-        let objects = self.frame_at(place.objects, Kind::Objects)?;
+        let objects = self.frame_at(place.objects, FrameKind::Objects)?;
         self.objects = Some(objects);
         self.known = (None, None);
         self.frames.go(place.start)
     }
 
-    fn frame_at(&mut self, offset: u64, kind: Kind) -> Result<Frame, Error> {
+    fn frame_at(&mut self, offset: u64, kind: FrameKind) -> Result<StoredFrame, Error> {
         self.frames.go(offset)?;
         let frame = self.frames.next()?;
         if frame.kind()? == Some(kind) { Ok(frame) } else { Err(frame.fault(ErrorKind::OutOfPlace(kind))) }
@@ -430,8 +437,8 @@ pub fn call_sites(from: impl Read, options: ReadOptions) -> Result<SiteTable, Er
     let mut reader = Reader::new(from, options)?;
     let mut all = SiteTable::new();
     while let Some(frame) = reader.next_raw()? {
-        if frame.kind()? == Some(Kind::Sites) {
-            all.unite(&frame.decode(Kind::Sites, sites::decode)?);
+        if frame.kind()? == Some(FrameKind::Sites) {
+            all.unite(&frame.decode(FrameKind::Sites, sites::decode)?);
         }
     }
     all.add_names(reader.names());
@@ -443,7 +450,7 @@ fn find_index(from: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
     let Some(at) = length.checked_sub(END_WITH_INDEX) else { return Ok(None) };
     from.seek(SeekFrom::Start(at))?;
     let Ok(frame) = FrameReader::new(from, at, 0).next() else { return Ok(None) };
-    let end = matches!(frame.kind(), Ok(Some(Kind::End)));
+    let end = matches!(frame.kind(), Ok(Some(FrameKind::End)));
     Ok(index::decode_end(&frame.stored).ok().filter(|_| end).and_then(|(_, index)| index))
 }
 
@@ -452,8 +459,8 @@ const END_WITH_INDEX: u64 = 1 + 1 + 1 + 4 + 12;
 
 /// A payload of JSON; `left`: bytes that it and those after it may have.
 fn decode_text<T: serde::de::DeserializeOwned>(
-    frame: &Frame,
-    kind: Kind,
+    frame: &StoredFrame,
+    kind: FrameKind,
     left: &mut u64,
 ) -> Result<T, Error> {
     let payload = frame.payload(kind)?;

@@ -7,7 +7,7 @@ use super::bytes::{
 };
 use super::error::{DecodeError, Field as _};
 use super::hosts;
-use super::kind::Kind;
+use super::kind::FrameKind;
 use st_model::ints::Sealed;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
@@ -110,7 +110,7 @@ const FIRST_COLUMNS: usize = 6;
 /// between them, the first from that of the mean), that of the deviation (its distance from that of the mean), and further
 /// positions (their number, distances between them). Of threads that tell no paths apart, the path is 0 for the first event and 1
 /// for any other.
-pub(crate) fn encode_sketches(section: &Section) -> (Kind, Vec<u8>) {
+pub(crate) fn encode_sketches(section: &Section) -> (FrameKind, Vec<u8>) {
     let mut b = Blocks::<SKETCH_COLUMNS>::new();
     let any = section.threads.iter().any(|t| Paths::of(&t.sketches) == Paths::One);
     for t in &section.threads {
@@ -128,10 +128,10 @@ pub(crate) fn encode_sketches(section: &Section) -> (Kind, Vec<u8>) {
     let mut out = Vec::new();
     if any || sketches.any(|s| s.quantiles().is_some()) {
         b.put(&mut out);
-        return (if any { Kind::Durations } else { Kind::Quantiles }, out);
+        return (if any { FrameKind::Durations } else { FrameKind::Quantiles }, out);
     }
     b.put_first(FIRST_COLUMNS, &mut out);
-    (Kind::Sketch, out)
+    (FrameKind::Sketch, out)
 }
 
 /// A predecessor by its number + 1, 0 for none; where some path has any, 1 stands for that, and other numbers are one higher.
@@ -162,12 +162,12 @@ fn known(sym: Sym, symbols: usize) -> Result<Sym, DecodeError> {
 
 /// Sketches per thread, whose ranks are given.
 pub(crate) fn decode_sketches(
-    (kind, mut src): (Kind, &[u8]),
+    (kind, mut src): (FrameKind, &[u8]),
     threads: &[RankList],
     symbols: usize,
 ) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
     let mut b = [&[][..]; SKETCH_COLUMNS];
-    if matches!(kind, Kind::Quantiles | Kind::Durations) {
+    if matches!(kind, FrameKind::Quantiles | FrameKind::Durations) {
         b = blocks::get(&mut src)?;
     } else {
         b[..FIRST_COLUMNS].copy_from_slice(&blocks::get::<FIRST_COLUMNS>(&mut src)?);
@@ -179,7 +179,7 @@ pub(crate) fn decode_sketches(
         let mut sketches = Vec::with_capacity(n);
         let mut before = 0;
         for k in 0..n {
-            let sketch = get_path(&mut b, before, ranks, (symbols, kind == Kind::Durations))
+            let sketch = get_path(&mut b, before, ranks, (symbols, kind == FrameKind::Durations))
                 .nth("path", k)
                 .nth("thread", i)?;
             before = sketch.sym;

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use super::error::{Error, ErrorKind, check_first};
 use super::frame::FrameReader;
-use super::kind::Kind;
+use super::kind::FrameKind;
 use super::packer::{Packer, Plans, level_of};
 use super::reader::ReadOptions;
 use super::series::{self, Joined};
@@ -31,9 +31,9 @@ pub struct FrameSize {
 pub fn structure_size(section: &Section) -> usize {
     let payload = structure::encode(section);
     let expanded = payload.len();
-    let level = level_of(Kind::Struct, WriteOptions::FILE.level);
-    let plan = Plans::default().next(Kind::Struct, expanded, level);
-    let packed = Packer::default().frame(Kind::Struct, payload, plan);
+    let level = level_of(FrameKind::Struct, WriteOptions::FILE.level);
+    let plan = Plans::default().next(FrameKind::Struct, expanded, level);
+    let packed = Packer::default().frame(FrameKind::Struct, payload, plan);
     packed.map_or(expanded, |frame| frame.stored.len())
 }
 
@@ -72,13 +72,13 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
         let kind = frame.kind()?;
         let stored = frame.stored.len().to_u64();
         let expanded = match kind {
-            Some(Kind::Series) => frame.decode(Kind::Series, series::expanded)?,
+            Some(FrameKind::Series) => frame.decode(FrameKind::Series, series::expanded)?,
             Some(k) => frame.payload(k)?.len().to_u64(),
             None => stored,
         };
         let name = kind.map_or_else(|| format!("kind {}", frame.number), |k| k.to_string());
         out.push(FrameSize { kind: name, stored, expanded });
-        if kind == Some(Kind::End) {
+        if kind == Some(FrameKind::End) {
             return Ok(out);
         }
     }

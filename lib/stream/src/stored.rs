@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
-use super::frame::Frame;
-use super::kind::Kind;
+use super::frame::StoredFrame;
+use super::kind::FrameKind;
 use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
 use super::structure::{self, Known};
 use super::{matched, objects};
@@ -19,30 +19,30 @@ use st_model::sites::SiteTable;
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// That which begins the section.
-    pub(super) frame: Frame,
+    pub(super) frame: StoredFrame,
     pub(super) opening: Opening,
     pub(super) sites: SiteTable,
-    pub(super) objects: Arc<Frame>,
-    pub(super) parts: Vec<Frame>,
+    pub(super) objects: Arc<StoredFrame>,
+    pub(super) parts: Vec<StoredFrame>,
     /// By rank and thread.
     pub(super) times: Vec<(Owner, Times)>,
 }
 
 /// The frames of a rank's thread with its exact times, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Times(Vec<(Kind, Frame)>);
+pub(super) struct Times(Vec<(FrameKind, StoredFrame)>);
 
 impl Times {
-    pub(super) fn push(&mut self, kind: Kind, frame: Frame) {
+    pub(super) fn push(&mut self, kind: FrameKind, frame: StoredFrame) {
         self.0.push((kind, frame));
     }
 
     /// What is wrong with them as a whole.
     pub(super) fn fault(&self, why: &'static str) -> Error {
-        let fault = |(kind, frame): &(Kind, Frame)| {
+        let fault = |(kind, frame): &(FrameKind, StoredFrame)| {
             frame.fault(ErrorKind::Payload { frame: *kind, source: DecodeError::Invalid(why) })
         };
-        self.0.first().map_or_else(|| Error::new(0, None, ErrorKind::Missing(Kind::Column)), fault)
+        self.0.first().map_or_else(|| Error::new(0, None, ErrorKind::Missing(FrameKind::Column)), fault)
     }
 
     /// The times.
@@ -50,7 +50,7 @@ impl Times {
         let mut column = Column::default();
         for (kind, frame) in &self.0 {
             let kind = *kind;
-            if kind == Kind::Clock {
+            if kind == FrameKind::Clock {
                 column.clock = frame.decode(kind, column::decode_clock)?.1;
                 continue;
             }
@@ -134,15 +134,15 @@ impl Stored {
     fn with(&self, mut columns: BTreeMap<u32, Vec<(u32, Column)>>) -> Result<Section, Error> {
         let Self { frame, sites, objects, parts, .. } = self;
         let (opening, sites) = (self.opening.clone(), sites.clone());
-        let tables = objects.decode(Kind::Objects, |b| objects::decode(b, &opening.ranks))?;
+        let tables = objects.decode(FrameKind::Objects, |b| objects::decode(b, &opening.ranks))?;
         let [mut structure, mut lanes, mut sketches, mut sums, mut ended] = [const { None }; 5];
         for part in parts {
             let place = match part.kind()? {
-                Some(Kind::Struct) => &mut structure,
-                Some(Kind::Lanes) => &mut lanes,
-                Some(Kind::Sketch | Kind::Quantiles | Kind::Durations) => &mut sketches,
-                Some(Kind::Sums) => &mut sums,
-                Some(Kind::Ended) => &mut ended,
+                Some(FrameKind::Struct) => &mut structure,
+                Some(FrameKind::Lanes) => &mut lanes,
+                Some(FrameKind::Sketch | FrameKind::Quantiles | FrameKind::Durations) => &mut sketches,
+                Some(FrameKind::Sums) => &mut sums,
+                Some(FrameKind::Ended) => &mut ended,
                 Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),
                 None => continue,
             };
@@ -151,23 +151,25 @@ impl Stored {
         let n = opening.threads.len();
         let missing = |kind| frame.fault(ErrorKind::Missing(kind));
         let known = Known { ranks: &opening.ranks, sites: sites.sites().len(), tables: &tables, threads: n };
-        let struct_frame = structure.ok_or_else(|| missing(Kind::Struct))?;
-        let structure = struct_frame.decode(Kind::Struct, |b| structure::decode(b, &known))?;
-        let lanes = lanes.ok_or_else(|| missing(Kind::Lanes))?.decode(Kind::Lanes, |b| decode_lanes(b, n))?;
+        let struct_frame = structure.ok_or_else(|| missing(FrameKind::Struct))?;
+        let structure = struct_frame.decode(FrameKind::Struct, |b| structure::decode(b, &known))?;
+        let lanes = lanes
+            .ok_or_else(|| missing(FrameKind::Lanes))?
+            .decode(FrameKind::Lanes, |b| decode_lanes(b, n))?;
         let symbols = structure.symbols.len();
         let sketches = match sketches {
             Some(f) => {
-                let kind = f.kind()?.unwrap_or(Kind::Sketch);
+                let kind = f.kind()?.unwrap_or(FrameKind::Sketch);
                 f.decode(kind, |b| decode_sketches((kind, b), &opening.threads, symbols))?
             }
             None => vec![Vec::new(); n],
         };
         let sums = match sums {
-            Some(f) => f.decode(Kind::Sums, |b| decode_sums(b, n, symbols))?,
+            Some(f) => f.decode(FrameKind::Sums, |b| decode_sums(b, n, symbols))?,
             None => vec![Vec::new(); n],
         };
         let ended = match ended {
-            Some(f) => f.decode(Kind::Ended, |b| decode_ended(b, &opening.threads, symbols))?,
+            Some(f) => f.decode(FrameKind::Ended, |b| decode_ended(b, &opening.threads, symbols))?,
             None => Vec::new(),
         };
         let controls = opening.threads.into_iter().zip(structure.threads).zip(lanes).zip(sketches).zip(sums);
@@ -187,7 +189,7 @@ impl Stored {
         };
         if !structure.matched.is_empty() && matched::make(&mut section, &structure.matched).is_none() {
             let source = DecodeError::Invalid("counts that do not follow");
-            return Err(struct_frame.fault(ErrorKind::Payload { frame: Kind::Struct, source }));
+            return Err(struct_frame.fault(ErrorKind::Payload { frame: FrameKind::Struct, source }));
         }
         Ok(section)
     }

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 
 use super::column::{self, Owner};
 use super::encoded::{Encoded, Timed};
-use super::frame::{Frame, MAX_TEXT};
-use super::index::{self, Place};
-use super::kind::Kind;
+use super::frame::{MAX_TEXT, StoredFrame};
+use super::index::{self, SectionOffsets};
+use super::kind::FrameKind;
 use super::names;
 use super::packer::{Plans, Work, level_of};
 use super::queue::Queue;
@@ -84,11 +84,11 @@ struct Written {
     /// Offsets of the SITES and OBJECTS frames in force, and of the first frame of the section that is being written.
     tables: [u64; 2],
     start: u64,
-    places: Vec<Place>,
+    places: Vec<SectionOffsets>,
 }
 
 impl Written {
-    fn add(&mut self, role: Role, to: &mut impl Write, frames: &[Frame]) -> io::Result<()> {
+    fn add(&mut self, role: Role, to: &mut impl Write, frames: &[StoredFrame]) -> io::Result<()> {
         match role.of {
             Of::Table(table) => self.tables[table] = self.offset,
             Of::Opening(_) | Of::Other => {}
@@ -98,13 +98,13 @@ impl Written {
         }
         if let Of::Opening(ranks) = role.of {
             let [sites, objects] = self.tables;
-            self.places.push(Place { ranks, sites, objects, start: self.start });
+            self.places.push(SectionOffsets { ranks, sites, objects, start: self.start });
         }
         for frame in frames {
             let bytes = frame.write(to)?;
             self.offset += bytes;
             self.frames += 1;
-            if [Kind::Column, Kind::Series].map(Kind::number).contains(&frame.number) {
+            if [FrameKind::Column, FrameKind::Series].map(FrameKind::number).contains(&frame.number) {
                 self.times += bytes;
             }
         }
@@ -131,13 +131,13 @@ enum Of {
 
 const SITES: usize = 0;
 const OBJECTS: usize = 1;
-const TABLES: [Kind; 2] = [Kind::Sites, Kind::Objects];
+const TABLES: [FrameKind; 2] = [FrameKind::Sites, FrameKind::Objects];
 
 /// A table as it was encoded here, or as it was copied.
 #[derive(Debug)]
 enum InForce {
     Payload(Vec<u8>),
-    Copied(Frame),
+    Copied(StoredFrame),
 }
 
 impl<W: Write> Writer<W> {
@@ -164,7 +164,7 @@ impl<W: Write> Writer<W> {
             text: MAX_TEXT,
             names: Default::default(),
         };
-        writer.put_text(Kind::Head, serde_json::to_vec(header)?)?;
+        writer.put_text(FrameKind::Head, serde_json::to_vec(header)?)?;
         Ok(writer)
     }
 
@@ -191,7 +191,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn provenance(&mut self, step: &Step) -> io::Result<()> {
-        self.put_text(Kind::Prov, serde_json::to_vec(step)?)
+        self.put_text(FrameKind::Prov, serde_json::to_vec(step)?)
     }
 
     /// Writes what addresses are called, as far as the stream does not say it yet. Sections do so with what their tables say.
@@ -208,7 +208,7 @@ impl<W: Write> Writer<W> {
         let new = names.without(written);
         written.extend(&new);
         if !new.is_empty() {
-            self.put(Kind::Names, names::encode(&new))?;
+            self.put(FrameKind::Names, names::encode(&new))?;
         }
         Ok(())
     }
@@ -223,11 +223,11 @@ impl<W: Write> Writer<W> {
     }
 
     fn timed(&mut self, owner: Owner, chunk: Cow<'_, Chunk>) -> io::Result<()> {
-        if self.plans.joins_times(self.level(Kind::Column)) {
+        if self.plans.joins_times(self.level(FrameKind::Column)) {
             let complete = self.joined.push(owner, chunk.into_owned());
             return complete.into_iter().try_for_each(|(owner, chunks)| self.series(owner, chunks));
         }
-        self.own(Kind::Column, column::encode(owner, &chunk))
+        self.own(FrameKind::Column, column::encode(owner, &chunk))
     }
 
     /// Writes the exact times that wait.
@@ -236,12 +236,12 @@ impl<W: Write> Writer<W> {
     }
 
     fn series(&mut self, owner: Owner, chunks: Vec<Chunk>) -> io::Result<()> {
-        let plan = self.plans.next(Kind::Column, 0, self.level(Kind::Column));
+        let plan = self.plans.next(FrameKind::Column, 0, self.level(FrameKind::Column));
         self.add(true, Of::Other, Work::Series(owner, chunks, plan))
     }
 
     /// Writes a frame that belongs to the section that comes.
-    fn own(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
+    fn own(&mut self, kind: FrameKind, payload: Vec<u8>) -> io::Result<()> {
         let work = self.planned(kind, payload);
         self.add(true, Of::Other, work)
     }
@@ -252,7 +252,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn clock(&mut self, rank: u32, clock: &Comparison) -> io::Result<()> {
-        self.own(Kind::Clock, column::encode_clock(rank, clock))
+        self.own(FrameKind::Clock, column::encode_clock(rank, clock))
     }
 
     /// Writes a section, its exact times first.
@@ -284,7 +284,7 @@ impl<W: Write> Writer<W> {
         for timed in times {
             match timed {
                 Timed::Chunk(owner, chunk) => self.timed(owner, Cow::Owned(chunk))?,
-                Timed::Clock(payload) => self.own(Kind::Clock, payload)?,
+                Timed::Clock(payload) => self.own(FrameKind::Clock, payload)?,
             }
         }
         self.settle()?;
@@ -295,7 +295,7 @@ impl<W: Write> Writer<W> {
             self.encoded_table(SITES, payload)?;
         }
         self.encoded_table(OBJECTS, objects)?;
-        let opening = self.planned(Kind::Section, opening);
+        let opening = self.planned(FrameKind::Section, opening);
         self.add(true, Of::Opening(ranks), opening)?;
         parts.into_iter().try_for_each(|(kind, payload)| self.put(kind, payload))
     }
@@ -307,12 +307,12 @@ impl<W: Write> Writer<W> {
     /// If it cannot be written.
     pub fn explanation(&mut self, explanation: &Explanation) -> io::Result<()> {
         let copied = match (&self.table, &self.tables[SITES]) {
-            (None, Some(InForce::Copied(frame))) => frame.decode(Kind::Sites, sites::decode).ok(),
+            (None, Some(InForce::Copied(frame))) => frame.decode(FrameKind::Sites, sites::decode).ok(),
             (None, Some(InForce::Payload(payload))) => sites::decode(payload).ok(),
             _ => None,
         };
         let payload = waits::encode(explanation, self.table.as_ref().or(copied.as_ref()));
-        self.put(Kind::Waits, payload)
+        self.put(FrameKind::Waits, payload)
     }
 
     /// Writes what is being made, and returns the bytes of exact times so far: the stream would be shorter by these without them.
@@ -326,9 +326,9 @@ impl<W: Write> Writer<W> {
     }
 
     /// The level that frames of a kind have.
-    fn level(&self, kind: Kind) -> i32 {
+    fn level(&self, kind: FrameKind) -> i32 {
         let level = level_of(kind, self.level);
-        if self.hurried && kind == Kind::Column { level.min(1) } else { level }
+        if self.hurried && kind == FrameKind::Column { level.min(1) } else { level }
     }
 
     /// Flushes what the stream is written to.
@@ -351,11 +351,11 @@ impl<W: Write> Writer<W> {
         let mut at = None;
         if self.written.places.len() > 1 {
             at = Some(self.written.offset);
-            self.put(Kind::Index, index::encode(&self.written.places))?;
+            self.put(FrameKind::Index, index::encode(&self.written.places))?;
             self.drain()?;
         }
         let frames = u32::try_from(self.written.frames).map_err(io::Error::other)?;
-        Frame::stored(Kind::End, index::encode_end(frames, at)).write(&mut self.to)?;
+        StoredFrame::stored(FrameKind::End, index::encode_end(frames, at)).write(&mut self.to)?;
         Ok(self.to)
     }
 
@@ -377,7 +377,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Header or provenance: no reader takes more of it.
-    fn put_text(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
+    fn put_text(&mut self, kind: FrameKind, payload: Vec<u8>) -> io::Result<()> {
         let left = self.text.checked_sub(payload.len().to_u64());
         self.text = left.ok_or_else(|| {
             io::Error::other(format!("header and provenance are longer than {} MiB", MAX_TEXT >> 20))
@@ -385,12 +385,12 @@ impl<W: Write> Writer<W> {
         self.put(kind, payload)
     }
 
-    fn put(&mut self, kind: Kind, payload: Vec<u8>) -> io::Result<()> {
+    fn put(&mut self, kind: FrameKind, payload: Vec<u8>) -> io::Result<()> {
         let work = self.planned(kind, payload);
         self.add(false, Of::Other, work)
     }
 
-    fn planned(&mut self, kind: Kind, payload: Vec<u8>) -> Work {
+    fn planned(&mut self, kind: FrameKind, payload: Vec<u8>) -> Work {
         let plan = self.plans.next(kind, payload.len(), self.level(kind));
         Work::Payload(kind, payload, plan)
     }

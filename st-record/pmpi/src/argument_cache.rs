@@ -20,7 +20,7 @@ use crate::ffi::{Handle, MPI_Request, MPI_Status, constants as k};
 use crate::journal::Mark;
 use crate::local::made_at;
 use crate::normal;
-use crate::requests::{Key, Kind, Requests};
+use crate::requests::{Key, RequestKind, Requests};
 use crate::statuses::{bytes, is_cancelled, write_status};
 use crate::thread::Thread;
 use st_model::num::{Exact, saturate};
@@ -65,7 +65,7 @@ pub(crate) enum Outs {
 }
 
 /// A call that has come out as learned.
-pub(crate) struct Outcome<'a> {
+pub(crate) struct ExpectedCall<'a> {
     pub(crate) sym: Sym,
     pub(crate) words: &'a [i64],
     /// Positions at which they differ from those of the round before.
@@ -73,7 +73,7 @@ pub(crate) struct Outcome<'a> {
 }
 
 /// A call of the round.
-struct Step {
+struct CachedCall {
     call: u16,
     site: u32,
     proof: Proof,
@@ -109,7 +109,7 @@ const NULL: usize = usize::MAX;
 struct Made {
     handle: u64,
     place: usize,
-    kind: Kind,
+    kind: RequestKind,
     /// Its entry in the book, as far as that is made up for.
     key: Key,
 }
@@ -128,7 +128,7 @@ enum Phase {
 /// The loop.
 pub(crate) struct ArgumentCache {
     phase: Phase,
-    steps: Vec<Step>,
+    steps: Vec<CachedCall>,
     /// The requests that a round makes.
     made: Vec<Made>,
     /// The step that comes next.
@@ -233,9 +233,9 @@ impl ArgumentCache {
 
     /// The next step as an event.
     #[inline]
-    pub(crate) fn event(&self) -> Option<Outcome<'_>> {
+    pub(crate) fn event(&self) -> Option<ExpectedCall<'_>> {
         let step = self.steps.get(self.at)?;
-        Some(Outcome { sym: step.sym, words: &step.words, changed: &step.changed })
+        Some(ExpectedCall { sym: step.sym, words: &step.words, changed: &step.changed })
     }
 
     /// The next step has been recorded.
@@ -303,7 +303,7 @@ impl ArgumentCache {
     }
 }
 
-impl Step {
+impl CachedCall {
     /// Takes arguments that differ, if the call's words show them as they are.
     #[inline(never)]
     fn change(&mut self, values: &[i64], places: &[Option<u16>]) -> bool {

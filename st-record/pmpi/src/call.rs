@@ -3,7 +3,7 @@
 use crate::argument_cache::{FOLLOWING, Inputs, Outs};
 use crate::call_encoder::CallEncoder;
 use crate::clock::Reader;
-use crate::cost::{Kind, Sample};
+use crate::cost::{CallPath, Sample};
 use crate::journal::Mark;
 use crate::life;
 use crate::local::Inside;
@@ -61,7 +61,7 @@ impl Call {
         let ok = guarded(|| {
             let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
-            self.sample = state.cost.arrives(Kind::Read, || state.clock.now());
+            self.sample = state.cost.arrives(CallPath::Read, || state.clock.now());
             let thread = state.thread(self.inside.local());
             state.settle_cache();
             self.event.call = state.call_id(self.id);
@@ -214,7 +214,7 @@ impl Expected {
             let Some((mark, site)) = (unsafe { state.cache.expects(id, &registers, inputs) }) else {
                 return true;
             };
-            let sample = state.cost.arrives(Kind::Expected, || clock.now());
+            let sample = state.cost.arrives(CallPath::Expected, || clock.now());
             // A loop is followed on the first thread only.
             read(&mut CallEncoder::new(state, 0, CallId(id), site));
             begun = Some((clock, mark, sample));

@@ -11,7 +11,7 @@ use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
 use crate::local::made_at;
 use crate::maker::Maker;
 use crate::normal;
-use crate::requests::{Kind, Meant, Promise};
+use crate::requests::{Meant, Promise, RequestKind};
 use crate::state::State;
 use crate::thread::Thread;
 pub(crate) use numbered::parts;
@@ -238,7 +238,7 @@ impl<'a> CallEncoder<'a> {
     /// # Safety
     ///
     /// `place` is the call's output parameter.
-    pub(crate) unsafe fn new_request(&mut self, place: *const MPI_Request, kind: Kind) -> i64 {
+    pub(crate) unsafe fn new_request(&mut self, place: *const MPI_Request, kind: RequestKind) -> i64 {
         // SAFETY: the caller's promise.
         let handle = unsafe { *place }.raw();
         if handle == k::st_MPI_REQUEST_NULL() {
@@ -263,9 +263,9 @@ impl<'a> CallEncoder<'a> {
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
         let at = made_at(0, place);
-        let key = requests
-            .claim_one(handle, at, self.thread)
-            .unwrap_or_else(|| requests.add(&mut thread.numbers, self.thread, handle, at, Kind::default()));
+        let key = requests.claim_one(handle, at, self.thread).unwrap_or_else(|| {
+            requests.add(&mut thread.numbers, self.thread, handle, at, RequestKind::default())
+        });
         thread.listed.push(Some(key));
         requests.number(key)
     }
@@ -292,7 +292,7 @@ impl<'a> CallEncoder<'a> {
             let handle = request.raw();
             if thread.listed[i].is_none() && handle != k::st_MPI_REQUEST_NULL() {
                 let at = made_at(i, request);
-                let key = requests.add(&mut thread.numbers, self.thread, handle, at, Kind::default());
+                let key = requests.add(&mut thread.numbers, self.thread, handle, at, RequestKind::default());
                 thread.listed[i] = Some(key);
             }
             thread.words.push(thread.listed[i].map_or(NULL, |key| requests.number(key)));
@@ -324,7 +324,8 @@ impl<'a> CallEncoder<'a> {
             return NULL;
         }
         let State { messages, threads, .. } = &mut *self.state;
-        let key = messages.add(&mut threads[self.thread].numbers, self.thread, handle, 0, Kind::default());
+        let key =
+            messages.add(&mut threads[self.thread].numbers, self.thread, handle, 0, RequestKind::default());
         messages.number(key)
     }
 

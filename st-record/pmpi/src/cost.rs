@@ -1,7 +1,7 @@
 //! What recording costs a rank: processor time of the recorder's own work, estimated so that it does not depend on what else
 //! the machine does.
 //!
-//! Calls are many and cheap: of each [`Kind`] one in some sixty, at distances drawn at random, is timed by the clock that
+//! Calls are many and cheap: of each [`CallPath`] one in some sixty, at distances drawn at random, is timed by the clock that
 //! its own times come from, without the program's part of it, and stands for the others. One that takes longer than such calls
 //! do has lost its processor, and is thrown away. What is rare is measured each time: a stack that is walked by the clock, and what
 //! is dear (a chunk of exact times, a snapshot, begin and end) by the thread's processor time, which calls and stacks are too
@@ -20,7 +20,7 @@ const SPREAD: u32 = 64;
 
 /// What a call has to do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CallPath {
     /// Read its inputs, and enter them.
     Read,
     /// Be compared with the one of the loop in progress.
@@ -30,7 +30,7 @@ pub(crate) enum Kind {
 /// A call that is timed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    kind: Kind,
+    kind: CallPath,
     /// When it came, ns.
     arrived: i64,
     /// [`Cost::dear`] at that time.
@@ -76,7 +76,7 @@ impl Default for Cost {
 impl Cost {
     /// A call has come: whether it is timed. `now` reads the clock.
     #[inline]
-    pub(crate) fn arrives(&mut self, kind: Kind, now: impl FnOnce() -> i64) -> Option<Sample> {
+    pub(crate) fn arrives(&mut self, kind: CallPath, now: impl FnOnce() -> i64) -> Option<Sample> {
         let calls = &mut self.calls[kind as usize];
         if calls.left > 0 {
             calls.left -= 1;
@@ -88,7 +88,7 @@ impl Cost {
 
     /// Draws the distance to the next sample.
     #[cold]
-    fn plan(&mut self, kind: Kind) {
+    fn plan(&mut self, kind: CallPath) {
         // Xorshift (Marsaglia 2003).
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -150,7 +150,7 @@ mod tests {
         let mut cost = Cost::default();
         let mut clock = 0;
         for i in 0..calls {
-            let sample = cost.arrives(Kind::Read, || clock);
+            let sample = cost.arrives(CallPath::Read, || clock);
             let real = 10_000 + i % 7;
             clock += real + ns(i) + if lost(i) { 3_000_000 } else { 0 };
             if let Some(sample) = sample {
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_is_dear_is_not_sampled_too() {
         let mut cost = Cost::default();
-        let sample = cost.arrives(Kind::Expected, || 5).unwrap();
+        let sample = cost.arrives(CallPath::Expected, || 5).unwrap();
         let before = Cost::before(100);
         cost.after(before, 90_000_100);
         cost.leaves(sample, 90_000_505, 300);

@@ -22,7 +22,7 @@ use crate::ffi::*;
 use crate::normal;
 use crate::polls::Repeat;
 use crate::real::{self, next};
-use crate::requests::Kind;
+use crate::requests::RequestKind;
 use st_model::values::{NONE, NULL};
 use st_unwind::capture_registers;
 

@@ -6,8 +6,8 @@
 
 use crate::dl::{next, real};
 use crate::family::{Family, OURS};
+use crate::loaded_files::{LANDMARK, Object, containing, loaded};
 use crate::message::{refuse, say};
-use crate::objects::{LANDMARK, Object, containing, loaded};
 use crate::others::{Other, given, other};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;

@@ -8,7 +8,7 @@
 use crate::dl::{function, next, real};
 use crate::jumps;
 use crate::library::library;
-use crate::objects::containing;
+use crate::loaded_files::containing;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null;
 

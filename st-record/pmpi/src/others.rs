@@ -6,7 +6,7 @@
 
 use crate::dl::real;
 use crate::family::Family;
-use crate::objects::base;
+use crate::loaded_files::base;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::os::unix::ffi::OsStringExt;

@@ -12,7 +12,7 @@ mod queue;
 
 use foldhash::fast::FixedState;
 use live::Slot;
-pub(crate) use live::{Key, Kind, Meant, Promise};
+pub(crate) use live::{Key, Meant, Promise, RequestKind};
 use queue::{Claimant, Near, Queue};
 use st_model::lowest::Lowest;
 use st_model::num::{Exact, narrow};
@@ -73,7 +73,7 @@ impl Requests {
         thread: usize,
         handle: u64,
         place: usize,
-        kind: Kind,
+        kind: RequestKind,
     ) -> Key {
         let slot = Slot {
             handle,
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     fn add(r: &mut Requests, n: &mut Lowest, handle: u64, place: usize) -> Key {
-        r.add(n, 0, handle, place, Kind::default())
+        r.add(n, 0, handle, place, RequestKind::default())
     }
 
     /// The requests that a list of handles and places stands for.
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn one_handle_for_requests_of_two_threads() {
         let (mut r, mut n) = (Requests::default(), [Lowest::default(), Lowest::default()]);
-        let mut add = |thread: usize, place| r.add(&mut n[thread], thread, 9, place, Kind::default());
+        let mut add = |thread: usize, place| r.add(&mut n[thread], thread, 9, place, RequestKind::default());
         let (first, second) = (add(0, 100), add(1, 101));
         // The program has moved both handles.
         assert_eq!(list(&mut r, 1, &[(9, 7), (9, 8)]), [Some(second), Some(first)]);
@@ -328,7 +328,7 @@ mod tests {
             for _ in 0..600 {
                 while all.len() < size && draw(8) > 0 {
                     let (thread, place) = (draw(2), draw(size));
-                    all.push(r.add(&mut n[thread], thread, 9, place, Kind::default()));
+                    all.push(r.add(&mut n[thread], thread, 9, place, RequestKind::default()));
                 }
                 r.begin();
                 let mut claimed = Vec::new();

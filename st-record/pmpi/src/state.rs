@@ -1,6 +1,6 @@
 //! The recorder's state: one per process, behind one lock.
 
-use crate::argument_cache::{ArgumentCache, Outcome};
+use crate::argument_cache::{ArgumentCache, ExpectedCall};
 use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::cost::Cost;
@@ -249,7 +249,7 @@ impl State {
         let Self { recorder, journal, cache, .. } = self;
         // A loop is followed on the first thread only.
         let index = 0;
-        let Some(Outcome { sym, words, changed }) = cache.event() else { return };
+        let Some(ExpectedCall { sym, words, changed }) = cache.event() else { return };
         let chunk = recorder.pass(index, sym, (words, changed), times);
         let full = journal.as_mut().is_some_and(|j| !j.next(recorder, index, sym, words, times));
         cache.advance();

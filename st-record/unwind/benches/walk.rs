@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls C code that builds a stack, and walks it")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up fails by panicking")]
 
-#[path = "../tests/native/mod.rs"]
+#[path = "../tests/it/native/mod.rs"]
 mod native;
 
 use divan::Bencher;

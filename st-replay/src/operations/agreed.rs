@@ -9,7 +9,7 @@ use st_model::section::Tables;
 use st_model::values::ROOT;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::operation::{End, Part};
+use super::operation::{End, OperationPart};
 
 /// What a reduction does, as a hash of its operation's name.
 #[must_use]
@@ -23,7 +23,7 @@ pub(super) fn operation(event: &Event<'_>, op: i64) -> Option<u64> {
 pub(super) fn agree(
     event: &Event<'_>,
     rule: Rule,
-    part: &mut Part,
+    part: &mut OperationPart,
     size: &mut impl FnMut(i64, i64) -> i64,
 ) -> Vec<(End, bool)> {
     let (role, words, mut pairs) = (event.role, event.words(), Vec::new());

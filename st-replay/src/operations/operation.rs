@@ -32,7 +32,7 @@ impl End {
 
 /// A part in a collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct OperationPart {
     /// Where the rank stands.
     pub at: Standing,
     /// 0; of persistent operations 1 + which one it is of those made on the communicator.
@@ -69,7 +69,7 @@ pub enum Operation {
     /// Gives to one member of a collective operation, or takes from one (`true`).
     Pair(End, bool),
     /// Takes part in a collective operation.
-    Part(Part),
+    Part(OperationPart),
     /// Starts something that never completes.
     Incomplete(Sym),
     /// Completes a request that nothing has started.

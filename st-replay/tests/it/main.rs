@@ -5,6 +5,6 @@ mod check;
 mod cli;
 mod cut;
 mod imbalance;
-mod probable;
+mod sampled_messages;
 mod script;
 mod simulator;

@@ -8,7 +8,7 @@ use st_model::form::Codes;
 use st_model::frequencies::Frequencies;
 use st_model::section::{Form, Section};
 use st_replay::factor::Factor;
-use st_replay::probable::{Arrivals, Message, Sender, destinations};
+use st_replay::sampled_messages::{Arrivals, Message, Sender, destinations};
 
 /// A generator of numbers that are the same for ever (SplitMix64).
 pub(crate) struct Chance(pub(crate) u64);
@@ -150,7 +150,7 @@ pub(crate) enum Unkindness {
     Ahead,
 }
 
-/// Replays by the rules of `st_replay::probable`; what goes wrong is an error.
+/// Replays by the rules of `st_replay::sampled_messages`; what goes wrong is an error.
 pub(crate) fn replay(sections: &[Section], how: Unkindness, chance: &mut Chance) -> Result<usize, String> {
     let to: Vec<BTreeSet<u32>> =
         (0..).zip(sections).map(|(rank, s)| destinations(s, rank).unwrap()).collect();

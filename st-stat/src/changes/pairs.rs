@@ -11,7 +11,7 @@ use std::path::Path;
 use st_model::sites::CallSites;
 
 use crate::calls::named;
-use crate::times::{Phases, Place, Times};
+use crate::times::{Phases, TimedPlace, Times};
 
 /// A place as both traces call it.
 type Key = (String, u32, Option<u128>);
@@ -47,7 +47,7 @@ pub(super) struct Pair {
 fn keyed(times: &Times, sites: [&CallSites; 2]) -> BTreeMap<Key, Found> {
     let [own, other] = sites;
     let mut out: BTreeMap<Key, Found> = BTreeMap::new();
-    for (Place { function, error, site }, phases) in &times.places {
+    for (TimedPlace { function, error, site }, phases) in &times.places {
         let number = site.and_then(|id| own.number(id));
         let name = number.and_then(|number| own.by_name(number));
         let key = site.map(|id| if other.number(id).is_some() { id } else { name.unwrap_or(id) });

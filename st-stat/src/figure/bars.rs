@@ -47,7 +47,7 @@ pub(crate) fn bars(figure: &mut Figure, y: f64, of: &[Bar]) -> f64 {
         figure.text((indent(bar), base), TEXT, Anchor::Start, &name);
         let begin = indent(bar) + figure.wide(&name, TEXT) + gap(bar);
         let place = figure.fitting(&bar.place, SMALL, left - begin - 3.0);
-        figure.coloured((begin, base), SMALL, Anchor::Start, (&place, SOFT));
+        figure.coloured((begin, base), SMALL, Anchor::Start, &place, SOFT);
         figure.boxes(EMPTY, vec![[left, top, room, BAR]]);
         let mut x = left;
         for (part, colour) in &bar.parts {

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-use super::marks::Step;
+use super::marks::Segment;
 
 const FONT: &[u8] = include_bytes!("../../font/NotoSans-subset.ttf");
 
@@ -34,7 +34,7 @@ impl Font {
     }
 
     /// The outline of a text that begins at x, on the base line y.
-    pub(super) fn outline(&self, text: &str, (x, y): (f64, f64), size: f64) -> Vec<Step> {
+    pub(super) fn outline(&self, text: &str, (x, y): (f64, f64), size: f64) -> Vec<Segment> {
         let scale = size / f64::from(self.face.units_per_em());
         let mut pen = Pen { x, y, scale, steps: Vec::new() };
         for glyph in text.chars().map(|c| self.glyph(c)) {
@@ -49,7 +49,7 @@ struct Pen {
     x: f64,
     y: f64,
     scale: f64,
-    steps: Vec<Step>,
+    steps: Vec<Segment>,
 }
 
 impl Pen {
@@ -60,16 +60,16 @@ impl Pen {
 
 impl OutlineBuilder for Pen {
     fn move_to(&mut self, x: f32, y: f32) {
-        self.steps.push(Step::Move(self.at(x, y)));
+        self.steps.push(Segment::Move(self.at(x, y)));
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        self.steps.push(Step::Line(self.at(x, y)));
+        self.steps.push(Segment::Line(self.at(x, y)));
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
         let ([a, b], [c, d]) = (self.at(x1, y1), self.at(x, y));
-        self.steps.push(Step::Curve([a, b, c, d]));
+        self.steps.push(Segment::Curve([a, b, c, d]));
     }
 
     /// Outlines of TrueType have none.
@@ -78,7 +78,7 @@ impl OutlineBuilder for Pen {
     }
 
     fn close(&mut self) {
-        self.steps.push(Step::Close);
+        self.steps.push(Segment::Close);
     }
 }
 
@@ -102,8 +102,8 @@ mod tests {
     fn a_letter_stands_on_its_line() {
         let steps = Font::new().unwrap().outline("H", (10.0, 20.0), 10.0);
         let points = steps.iter().filter_map(|s| match s {
-            Step::Move(at) | Step::Line(at) => Some(*at),
-            Step::Curve(_) | Step::Close => None,
+            Segment::Move(at) | Segment::Line(at) => Some(*at),
+            Segment::Curve(_) | Segment::Close => None,
         });
         let ys: Vec<f64> = points.map(|[_, y]| y).collect();
         let most = ys.iter().copied().fold(f64::MIN, f64::max);

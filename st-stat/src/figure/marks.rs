@@ -44,7 +44,7 @@ pub(crate) type Rect = [f64; 4];
 
 /// A part of the outline of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum Segment {
     Move([f64; 2]),
     Line([f64; 2]),
     /// A quadratic curve, by its control point and its end.
@@ -63,7 +63,7 @@ pub(super) enum Mark {
     Text {
         colour: Colour,
         text: String,
-        outline: Vec<Step>,
+        outline: Vec<Segment>,
     },
 }
 

@@ -54,7 +54,7 @@ impl Figure {
 
     /// Writes a text whose base line is at y.
     pub(crate) fn text(&mut self, (x, y): (f64, f64), size: f64, anchor: Anchor, text: &str) {
-        self.coloured((x, y), size, anchor, (text, INK));
+        self.coloured((x, y), size, anchor, text, INK);
     }
 
     /// The same in a colour.
@@ -63,7 +63,8 @@ impl Figure {
         (x, y): (f64, f64),
         size: f64,
         anchor: Anchor,
-        (text, colour): (&str, Colour),
+        text: &str,
+        colour: Colour,
     ) {
         if text.is_empty() {
             return;
@@ -128,7 +129,8 @@ impl Figure {
         &mut self,
         (x, y): (f64, f64),
         width: f64,
-        (least, most): (&str, &str),
+        least: &str,
+        most: &str,
         [low, high]: [Colour; 2],
     ) {
         let (before, after) = (self.wide(least, SMALL) + 3.0, self.wide(most, SMALL) + 3.0);

@@ -7,7 +7,7 @@ use st_cli::UsageError;
 use st_model::num::rounded;
 use tiny_skia::{Color, FillRule, Paint, PathBuilder, Pixmap, Transform};
 
-use super::marks::{Colour, Mark, Rect, Step};
+use super::marks::{Colour, Mark, Rect, Segment};
 use super::model::Figure;
 use crate::table::grouped;
 
@@ -60,14 +60,14 @@ fn boxed(boxes: &[Rect]) -> Option<tiny_skia::Path> {
     path.finish()
 }
 
-fn traced(outline: &[Step]) -> Option<tiny_skia::Path> {
+fn traced(outline: &[Segment]) -> Option<tiny_skia::Path> {
     let mut path = PathBuilder::new();
     for step in outline {
         match step {
-            Step::Move([x, y]) => path.move_to(small(*x), small(*y)),
-            Step::Line([x, y]) => path.line_to(small(*x), small(*y)),
-            Step::Curve([a, b, x, y]) => path.quad_to(small(*a), small(*b), small(*x), small(*y)),
-            Step::Close => path.close(),
+            Segment::Move([x, y]) => path.move_to(small(*x), small(*y)),
+            Segment::Line([x, y]) => path.line_to(small(*x), small(*y)),
+            Segment::Curve([a, b, x, y]) => path.quad_to(small(*a), small(*b), small(*x), small(*y)),
+            Segment::Close => path.close(),
         }
     }
     path.finish()

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::marks::{Colour, Mark, Step};
+use super::marks::{Colour, Mark, Segment};
 use super::model::Figure;
 
 /// Writes it.
@@ -25,10 +25,10 @@ pub(crate) fn write(of: &Figure, out: &mut dyn Write) -> io::Result<()> {
                 write!(out, "<path fill=\"{}\" aria-label=\"{}\" d=\"", hex(*colour), escaped(text))?;
                 for step in outline {
                     match step {
-                        Step::Move([x, y]) => write!(out, "M{x:.2} {y:.2}")?,
-                        Step::Line([x, y]) => write!(out, "L{x:.2} {y:.2}")?,
-                        Step::Curve([a, b, x, y]) => write!(out, "Q{a:.2} {b:.2} {x:.2} {y:.2}")?,
-                        Step::Close => write!(out, "z")?,
+                        Segment::Move([x, y]) => write!(out, "M{x:.2} {y:.2}")?,
+                        Segment::Line([x, y]) => write!(out, "L{x:.2} {y:.2}")?,
+                        Segment::Curve([a, b, x, y]) => write!(out, "Q{a:.2} {b:.2} {x:.2} {y:.2}")?,
+                        Segment::Close => write!(out, "z")?,
                     }
                 }
             }

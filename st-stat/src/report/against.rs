@@ -55,13 +55,12 @@ impl Compared {
         let budget = args.steps.budget();
         let (whole, sections) = input::sections(std::slice::from_ref(path), &args.input, &args.talk)?;
         let named = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
-        let of = (path.display().to_string(), &whole.header);
-        let first = Timed::of(of, (&sections, named), &budget)?;
+        let first = Timed::of(path.display().to_string(), &whole.header, &sections, named, &budget)?;
         let violations = before(args, explained, &whole.header.run, &sections)?;
         let bases = args.base.iter().map(|path| Timed::read(path, &how, &budget)).collect::<Result<_>>()?;
         let name = args.inputs.first().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-        let of = (name, &explained.whole.header);
-        let second = Timed::of(of, (&explained.sections, sites.clone()), &budget)?;
+        let header = &explained.whole.header;
+        let second = Timed::of(name, header, &explained.sections, sites.clone(), &budget)?;
         let found = judged([&first, &second], bases, How { weak: args.weak, threshold: None }, &args.talk)?;
         Ok(Some(Self {
             runs: found.runs(),

@@ -55,7 +55,7 @@ impl Cuts {
         sections.iter().try_for_each(|s| budget.spend(s, None, if tells { 4 } else { 2 }))?;
         let mut known = Vec::new();
         let mut cut = |by| -> Result<Table> {
-            let phases = Phases::of(by, (sections, sites), (analysis, &analysis.each))?;
+            let phases = Phases::of(by, sections, sites, analysis, &analysis.each)?;
             for of in phases.shown() {
                 let (function, site) = phases.place(of);
                 known.push(Known { of: of.clone(), function, site });

@@ -161,7 +161,7 @@ pub(super) struct Timeline {
     /// What `st-stat at` calls the beginning of the run.
     pub(super) origin_ns: i64,
     /// Functions at call sites, by the numbers that calls have.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<CallPlace>,
     pub(super) levels: Levels,
     pub(super) nodes: Option<Groups>,
     /// Those that the trace has.
@@ -186,7 +186,7 @@ pub(super) struct Groups {
 
 /// A function at a call site.
 #[derive(Serialize, Debug)]
-pub(super) struct Place {
+pub(super) struct CallPlace {
     pub(super) function: String,
     pub(super) site: Option<u32>,
     pub(super) place: String,

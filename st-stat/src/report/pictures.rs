@@ -9,7 +9,7 @@ mod spread;
 
 use anyhow::{Result, bail};
 use st_cli::{Finished, Output, UsageError};
-use st_explain::{Analysis, Kind};
+use st_explain::{Analysis, WaitKind};
 use st_model::sites::CallSites;
 
 use self::cells::{nothing, number, text};
@@ -133,7 +133,7 @@ fn waits(figure: &mut Figure, table: &Table) {
     let most = table.rows.iter().map(|row| number(table, row, "wait_ns")).fold(1.0, f64::max);
     let bar = |row: &Vec<Cell>| {
         let name = text(table, row, "kind");
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = WaitKind::ALL.into_iter().find(|kind| kind.name() == name);
         let colour = kind.map_or(figure::MPI, |kind| drawn::colour(levels::colour(kind)));
         let parts = vec![(number(table, row, "wait_ns") / most, colour)];
         let text = format!("{}  {}", text(table, row, "wait_ns"), text(table, row, "share_percent"));

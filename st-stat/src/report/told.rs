@@ -12,9 +12,9 @@ use st_model::sites::CallSites;
 use st_model::steps::{Budget, Exceeded};
 
 use super::bands::Cuts;
-use super::data::{Columns, Place, Report, Timeline};
+use super::data::{CallPlace, Columns, Report, Timeline};
 use super::room::Room;
-use super::{groups, lanes, pairs, ranks, spots, stacks, structure};
+use super::{detail, groups, longest_waits, pairs, ranks, stacks, structure};
 use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::levels::Most;
@@ -131,7 +131,7 @@ impl Told {
         let sections: Vec<_> = std::mem::take(&mut explained.sections).into_iter().zip(profiles).collect();
         lacks.extend(ended_early(&sections, sites));
         let facts = match known {
-            true => Facts::of(&whole.header, (whole.complete, whole.bytes), (&sections, sites)),
+            true => Facts::of(&whole.header, whole.complete, whole.bytes, &sections, sites),
             false => Facts::brief(&whole.header, whole.complete, &sections),
         };
         let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);
@@ -192,8 +192,8 @@ impl Told {
 
     fn timeline(&self, analysis: &Analysis, sites: &CallSites, room: Room) -> Result<Timeline> {
         let findings = self.findings.as_ref().map_or(&[][..], |(_, found)| found);
-        let spots = spots::of(analysis, findings);
-        let windows = lanes::windows(analysis, &self.windows, &spots, room)?;
+        let spots = longest_waits::of(analysis, findings);
+        let windows = detail::windows(analysis, &self.windows, &spots, room)?;
         let mut named = vec![false; self.places.len()];
         let calls = windows.iter().flat_map(|w| &w.lanes).flat_map(|lane| lane.calls.chunks(3));
         for number in calls.filter_map(|call| usize::try_from(*call.first()?).ok()) {
@@ -201,8 +201,8 @@ impl Told {
         }
         // Places of calls that are not there need no names.
         let place = |((function, site), named): (&(String, Option<u32>), &bool)| match named {
-            false => Place { function: String::new(), site: None, place: String::new() },
-            true => Place {
+            false => CallPlace { function: String::new(), site: None, place: String::new() },
+            true => CallPlace {
                 function: function.clone(),
                 site: *site,
                 place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),

@@ -1,7 +1,7 @@
 //! Findings in words.
 
 use st_cli::counted;
-use st_explain::{At, Excess, Explains, Finding, Kind, Matter, SHORT, has_short_waits};
+use st_explain::{At, Excess, Explains, Finding, Matter, SHORT, WaitKind, has_short_waits};
 use st_match::leaks::{What, made_by};
 use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
@@ -125,24 +125,28 @@ impl Words<'_> {
         let (count, calls) = (grouped(f.count), counted(f.count, "call"));
         match f.matter {
             Matter::Wait(kind) => match kind {
-                Kind::LateSender if mutual => format!("late sender: {all} wait for each other's messages"),
-                Kind::LateSender => format!("late sender: {waiting} for messages of {who}"),
-                Kind::WrongOrderSame | Kind::WrongOrderOther => {
+                WaitKind::LateSender if mutual => {
+                    format!("late sender: {all} wait for each other's messages")
+                }
+                WaitKind::LateSender => format!("late sender: {waiting} for messages of {who}"),
+                WaitKind::WrongOrderSame | WaitKind::WrongOrderOther => {
                     format!("wrong order: {waiting} for {who} while older messages are there")
                 }
-                Kind::LateReceiver => format!("late receiver: {waiting} until {who} {receive}"),
-                Kind::LateBroadcast => format!("late root: {waiting} for the data of {who}"),
-                Kind::EarlyReduce => format!("early root: {waiting} for {who}"),
-                Kind::LateContribution => format!("late contribution: {waiting} for the data of {who}"),
-                Kind::EarlyScan => format!("serialised: {waiting} for {who} before"),
-                Kind::LatePost => format!("late post: {waiting} for {who} to post a window"),
-                Kind::EarlyWait => format!("early wait: {waiting} for the accesses of {who}"),
-                Kind::Barrier | Kind::AllToAll if self.moves(f) => {
+                WaitKind::LateReceiver => format!("late receiver: {waiting} until {who} {receive}"),
+                WaitKind::LateBroadcast => format!("late root: {waiting} for the data of {who}"),
+                WaitKind::EarlyReduce => format!("early root: {waiting} for {who}"),
+                WaitKind::LateContribution => format!("late contribution: {waiting} for the data of {who}"),
+                WaitKind::EarlyScan => format!("serialised: {waiting} for {who} before"),
+                WaitKind::LatePost => format!("late post: {waiting} for {who} to post a window"),
+                WaitKind::EarlyWait => format!("early wait: {waiting} for the accesses of {who}"),
+                WaitKind::Barrier | WaitKind::AllToAll if self.moves(f) => {
                     let n = grouped(f.culprits.len().to_u64());
                     format!("imbalance that moves: {n} ranks come last, now one, now another")
                 }
-                Kind::Barrier | Kind::AllToAll if mutual => format!("imbalance: {all} wait for each other"),
-                Kind::Barrier | Kind::AllToAll => format!("imbalance: {waiting} for {who}"),
+                WaitKind::Barrier | WaitKind::AllToAll if mutual => {
+                    format!("imbalance: {all} wait for each other")
+                }
+                WaitKind::Barrier | WaitKind::AllToAll => format!("imbalance: {waiting} for {who}"),
             },
             Matter::Polling => format!("polling: {count} tests of {who} find nothing"),
             Matter::Latency => {

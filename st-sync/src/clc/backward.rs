@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use st_cli::transport::Gone;
-use st_match::graph::{Graph, Op, Positions, Step, at_ops, latest};
+use st_match::graph::{Graph, GraphStep, Op, Positions, at_ops, latest};
 
 use super::exchange::{EMPTY, Exchange};
 use super::moves::Moves;
@@ -39,7 +39,7 @@ pub(super) fn backward(
     each(moves, options.jobs, told);
     // Receives whose sends are elsewhere; those that stand for leaving a collective operation are among them.
     let received = |step| match step {
-        Step::Receive(m) => Some(m),
+        GraphStep::Receive(m) => Some(m),
         _ => None,
     };
     if !team.links.is_alone() {
@@ -145,9 +145,9 @@ fn each(moves: &mut [Moves], jobs: usize, act: impl Fn(usize, &mut Moves) + Sync
 fn tell(graph: &Graph, exchange: &Exchange, stream: usize, mut times: impl Iterator<Item = i64>) {
     let mut positions = Positions::new(graph, graph.streams[stream].rank);
     at_ops(&graph.ops[stream], &mut times, |op, time| match op.step() {
-        Step::Receive(m) => exchange.set(m, time),
-        Step::Leave(i) => exchange.set(exchange.member(positions.receiver(i)), time),
-        Step::Send { .. } | Step::Enter(_) | Step::Tell(_) => {}
+        GraphStep::Receive(m) => exchange.set(m, time),
+        GraphStep::Leave(i) => exchange.set(exchange.member(positions.receiver(i)), time),
+        GraphStep::Send { .. } | GraphStep::Enter(_) | GraphStep::Tell(_) => {}
     });
 }
 
@@ -183,23 +183,23 @@ impl<'a> Stretch<'a> {
     fn slack(&mut self, op: Op, time: i64) -> Option<i64> {
         let latency = self.options.latency;
         let limit = match op.step() {
-            Step::Send { message, far } => {
+            GraphStep::Send { message, far } => {
                 let l = if far { latency.far } else { latency.near };
                 let received = self.exchange.get(message);
                 if received == EMPTY { i64::MAX } else { received.saturating_sub(l) }
             }
-            Step::Enter(i) => {
+            GraphStep::Enter(i) => {
                 if self.graph.instances[i].receivers == 0 {
                     return None;
                 }
                 self.exchange.get(self.exchange.member(self.positions.sender(i)))
             }
             // Its bound was found by the process that has the operation.
-            Step::Tell(message) => match self.exchange.get(message) {
+            GraphStep::Tell(message) => match self.exchange.get(message) {
                 EMPTY => i64::MAX,
                 limit => limit,
             },
-            Step::Receive(_) | Step::Leave(_) => return None,
+            GraphStep::Receive(_) | GraphStep::Leave(_) => return None,
         };
         // Only a receive that was left alone (in a circle) can be before its send.
         Some(limit.saturating_sub(time).max(0))

@@ -5,7 +5,7 @@ use st_match::graph::Graph;
 use st_model::num::narrow;
 
 use super::exchange::Exchange;
-use super::{GAMMA_UNITS, Moves, Options, Outcome, Pass, Points};
+use super::{Correction, GAMMA_UNITS, Moves, Options, Pass, Points};
 use super::{backward, forward};
 use crate::team::Team;
 
@@ -25,7 +25,7 @@ pub fn correct(
     points: &(impl Points + ?Sized),
     options: &Options,
     team: &mut Team<'_>,
-) -> Result<(Vec<Moves>, Outcome), Gone> {
+) -> Result<(Vec<Moves>, Correction), Gone> {
     let exchange = Exchange::new(graph);
     let mut best: Option<(i64, i64)> = None;
     let mut last = None;
@@ -54,7 +54,7 @@ pub fn correct(
     if pass.detected > 0 {
         backward::backward(graph, &exchange, points, &mut moves, &pass.jumps, options, team)?;
     }
-    let outcome = Outcome {
+    let outcome = Correction {
         gamma: kept,
         passes,
         detected: pass.detected,

@@ -53,7 +53,7 @@ impl Exchange {
         for (stream, ops) in graph.streams.iter().zip(&graph.ops) {
             let mut positions = st_match::graph::Positions::new(graph, stream.rank);
             for op in ops {
-                if let st_match::graph::Step::Enter(i) = op.step()
+                if let st_match::graph::GraphStep::Enter(i) = op.step()
                     && graph.instances[i].shape == Shape::Prefix
                 {
                     self.slots[self.messages + positions.sender(i)].store(EMPTY, Ordering::Relaxed);

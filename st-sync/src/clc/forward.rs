@@ -1,10 +1,10 @@
 //! Forward: ready queues of streams, each running until it needs a time that no other has produced yet.
 //!
-//! Every thread has a *lane*: streams one after the other, which no other thread runs, and a queue of those that can go on.
-//! A stream of another lane that gets what it waited for is put into that lane's inbox. So threads meet only where
+//! Every thread has a *share*: streams one after the other, which no other thread runs, and a queue of those that can go on.
+//! A stream of another share that gets what it waited for is put into that share's inbox. So threads meet only where
 //! messages pass between their streams.
 //!
-//! In several processes each has lanes of its own streams. When none of them can go on, the times that others wait for
+//! In several processes each has shares of its own streams. When none of them can go on, the times that others wait for
 //! are sent, and those that come in are delivered: see [`super::outside`].
 
 use std::sync::atomic::AtomicUsize;
@@ -14,11 +14,11 @@ use st_cli::transport::Gone;
 use st_match::graph::Graph;
 
 use super::exchange::{Exchange, FREE};
-use super::lanes::{Thread, bounds};
 use super::moves::Moves;
 use super::outside::Outside;
 use super::points::{Points, Window};
-use super::streams::{Lane, Progress, Work, lock};
+use super::streams::{Mailbox, Progress, Work, lock};
+use super::workers::{Worker, bounds};
 use super::{Options, Pass};
 use crate::team::Team;
 
@@ -52,7 +52,7 @@ pub(super) fn forward(
         gamma,
         streams: (0..n).map(|s| Mutex::new(progress(s))).collect(),
         prefixes: Mutex::default(),
-        lanes: bounds.iter().skip(1).map(|_| Lane::default()).collect(),
+        mailboxes: bounds.iter().skip(1).map(|_| Mailbox::default()).collect(),
         bounds,
         unfinished: AtomicUsize::new((0..n).filter(|s| mine(*s)).count()),
         idle: AtomicUsize::new(0),
@@ -61,13 +61,13 @@ pub(super) fn forward(
         woken: Condvar::new(),
     };
     let circular = std::thread::scope(|scope| {
-        for lane in 1..work.lanes.len() {
+        for share in 1..work.mailboxes.len() {
             let work = &work;
-            scope.spawn(move || Thread::new(work, lane).follow());
+            scope.spawn(move || Worker::new(work, share).follow());
         }
         let done = match job {
-            Some(job) => Thread::new(&work, 0).lead(Some(&mut Outside::new(*job, links))),
-            None => Thread::new(&work, 0).lead(None),
+            Some(job) => Worker::new(&work, 0).lead(Some(&mut Outside::new(*job, links))),
+            None => Worker::new(&work, 0).lead(None),
         };
         lock(&work.sleep).over = true;
         work.woken.notify_all();

@@ -13,12 +13,12 @@ mod backward;
 mod correct;
 mod exchange;
 mod forward;
-mod lanes;
 mod moves;
 mod outside;
 mod points;
 mod streams;
 mod waiting;
+mod workers;
 
 use st_match::graph::Latency;
 
@@ -63,7 +63,7 @@ pub(crate) struct Jump {
 
 /// What was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Outcome {
+pub struct Correction {
     /// The γ that was kept, in units of 1e-9.
     pub gamma: i64,
     /// Values of γ that were tried.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use st_match::graph::{Graph, Links, NOBODY, Op, Positions, Shape, Step, earliest};
+use st_match::graph::{Graph, GraphStep, Links, NOBODY, Op, Positions, Shape, earliest};
 
 use super::exchange::{EMPTY, Exchange, FREE};
 use super::moves::Moves;
@@ -36,8 +36,8 @@ pub(super) struct Progress<'a> {
 
 /// What lies between a thread and the others.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
-    /// Streams of this lane that others have woken.
+pub(super) struct Mailbox {
+    /// Streams of this share that others have woken.
     pub(super) inbox: Mutex<Vec<u32>>,
     pub(super) filled: AtomicBool,
     /// Times for other processes: process, link, time.
@@ -80,8 +80,8 @@ pub(super) struct Work<'a> {
     pub(super) streams: Vec<Mutex<Progress<'a>>>,
     /// Prefix operations: the next position.
     pub(super) prefixes: Mutex<HashMap<usize, usize>>,
-    pub(super) lanes: Vec<Lane>,
-    /// First stream of each lane, and the end.
+    pub(super) mailboxes: Vec<Mailbox>,
+    /// First stream of each share, and the end.
     pub(super) bounds: Vec<u32>,
     pub(super) unfinished: AtomicUsize,
     /// Threads that have nothing to do and are not at their end.
@@ -148,8 +148,8 @@ impl Work<'_> {
     #[inline]
     fn place(&self, op: Op, positions: &mut Positions<'_>) -> Option<usize> {
         match op.step() {
-            Step::Receive(m) => Some(m),
-            Step::Leave(i) if self.graph.instances[i].senders > 0 => {
+            GraphStep::Receive(m) => Some(m),
+            GraphStep::Leave(i) if self.graph.instances[i].senders > 0 => {
                 Some(self.exchange.member(positions.receiver(i)))
             }
             _ => None,
@@ -178,7 +178,7 @@ impl Work<'_> {
                 }
             }
             p.op += 1;
-            let receives = matches!(op.step(), Step::Receive(_) | Step::Leave(_));
+            let receives = matches!(op.step(), GraphStep::Receive(_) | GraphStep::Leave(_));
             if receives && ops.get(p.op).is_some_and(|next| next.at == op.at) {
                 continue;
             }
@@ -243,14 +243,14 @@ impl Work<'_> {
     fn publish(&self, op: Op, p: &Progress<'_>, positions: &mut Positions<'_>, effects: &mut Effects) {
         let Some((_, time)) = p.last else { return };
         match op.step() {
-            Step::Send { message, far } => {
+            GraphStep::Send { message, far } => {
                 let latency = self.options.latency;
                 let arrival = time.saturating_add(if far { latency.far } else { latency.near });
                 self.hand(message, arrival, effects);
             }
-            Step::Tell(message) => self.hand(message, time, effects),
-            Step::Enter(i) => self.enter(i, positions.sender(i), time, effects),
-            Step::Receive(_) | Step::Leave(_) => {}
+            GraphStep::Tell(message) => self.hand(message, time, effects),
+            GraphStep::Enter(i) => self.enter(i, positions.sender(i), time, effects),
+            GraphStep::Receive(_) | GraphStep::Leave(_) => {}
         }
     }
 

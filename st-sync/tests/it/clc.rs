@@ -6,7 +6,7 @@ use crate::shared;
 use proptest::prelude::*;
 use st_match::graph::{Barriers, Graph, Latency, Matcher, Shortest, survey};
 use st_model::section::Section;
-use st_sync::clc::{Options, Outcome, correct};
+use st_sync::clc::{Correction, Options, correct};
 use st_sync::team::Team;
 
 fn graph(sections: &[Section]) -> (Graph, Vec<Vec<i64>>) {
@@ -19,7 +19,7 @@ fn graph(sections: &[Section]) -> (Graph, Vec<Vec<i64>>) {
     (matcher.finish(), times)
 }
 
-pub(crate) fn run(graph: &Graph, times: &[Vec<i64>], options: &Options) -> (Vec<Vec<i64>>, Outcome) {
+pub(crate) fn run(graph: &Graph, times: &[Vec<i64>], options: &Options) -> (Vec<Vec<i64>>, Correction) {
     let (moves, outcome) = correct(graph, times, options, &mut Team::alone()).unwrap();
     (moves.iter().zip(times).map(|(m, t)| m.apply(t.iter().copied()).collect()).collect(), outcome)
 }

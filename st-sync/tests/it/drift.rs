@@ -5,6 +5,7 @@ use std::path::Path;
 use st_model::columns::Offset;
 
 use crate::clocks::{self, Call, Chance, Errors, Fake, points, record};
+use crate::stated::summary;
 
 const RANKS: usize = 8;
 const STEPS: i64 = 300;
@@ -136,14 +137,6 @@ fn varying(shape: Shape, setting: (i64, i64, i64), comparisons: i64, seed: u64, 
 /// Sums often, seldom, never, very often; rates from those of computers to much worse ones.
 const SETTINGS: [(i64, i64, i64); 4] =
     [(2_000_000, 5, 40_000), (20_000_000, 20, 40_000), (500_000, 1_000, 200_000), (10_000_000, 3, 5_000)];
-
-/// Percentage of ranks of which the truth is no worse than what is stated, and the median of stated by true errors.
-fn summary(errors: &[Errors]) -> (usize, i64) {
-    let held = errors.iter().filter(|(stated, truth)| stated >= truth).count();
-    let mut times: Vec<i64> = errors.iter().map(|(stated, truth)| 100 * stated / truth.max(&1)).collect();
-    times.sort_unstable();
-    (held * 100 / errors.len(), times[times.len() / 2])
-}
 
 #[test]
 fn errors_are_stated_whatever_clocks_do() {

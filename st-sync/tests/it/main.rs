@@ -8,7 +8,7 @@ mod clocks;
 mod drift;
 mod malformed;
 mod matching;
-#[path = "../../../lib/match/tests/program/mod.rs"]
+#[path = "../../../lib/match/tests/it/program.rs"]
 mod program;
 mod script;
 mod shared;

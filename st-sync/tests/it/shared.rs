@@ -13,7 +13,7 @@ use st_model::header::Header;
 use st_model::section::Section;
 use st_stream::{Trace, WriteOptions, write};
 use st_sync::args::Args;
-use st_sync::clc::{Moves, Options, Outcome, correct};
+use st_sync::clc::{Correction, Moves, Options, correct};
 use st_sync::run_in;
 use st_sync::team::Team;
 
@@ -21,7 +21,7 @@ use st_sync::team::Team;
 #[derive(Clone, PartialEq, Debug)]
 struct Found {
     corrected: Vec<Vec<i64>>,
-    outcome: Outcome,
+    outcome: Correction,
     issues: Issues,
     before: Survey,
     after: Survey,

@@ -28,7 +28,7 @@ const BUSY: Case = Case { steps: 300, pause: 10 * MS, uneven: 2, late: 20 * US, 
 const HOUR: Case = Case { steps: 200, pause: 15 * S, uneven: 2, quiet: 1, ..SECONDS };
 
 /// Percentage of ranks of which the truth is no worse than what is stated, and the median of stated by true errors, in percent.
-fn summary(errors: &[Errors]) -> (usize, i64) {
+pub(crate) fn summary(errors: &[Errors]) -> (usize, i64) {
     let held = errors.iter().filter(|(stated, truth)| stated >= truth).count();
     let mut times: Vec<i64> = errors.iter().map(|(stated, truth)| 100 * stated / truth.max(&1)).collect();
     times.sort_unstable();

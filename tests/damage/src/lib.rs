@@ -13,7 +13,7 @@ const ZSTD: u8 = 1;
 
 /// A frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Frame {
+pub struct RawFrame {
     /// Its kind.
     pub kind: u8,
     /// Its flags.
@@ -24,7 +24,7 @@ pub struct Frame {
 
 /// The frames of a whole stream; `None` if it is none.
 #[must_use]
-pub fn frames(stream: &[u8]) -> Option<Vec<Frame>> {
+pub fn frames(stream: &[u8]) -> Option<Vec<RawFrame>> {
     let mut rest = stream.get(PREAMBLE..)?;
     let mut out = Vec::new();
     while let [kind, flags, tail @ ..] = rest {
@@ -39,7 +39,7 @@ pub fn frames(stream: &[u8]) -> Option<Vec<Frame>> {
         }
         let body = bytes.as_slice().get(4..)?;
         let payload = body.get(..length)?.to_vec();
-        out.push(Frame { kind: *kind, flags: *flags, payload });
+        out.push(RawFrame { kind: *kind, flags: *flags, payload });
         rest = &body[length..];
     }
     Some(out)
@@ -47,7 +47,7 @@ pub fn frames(stream: &[u8]) -> Option<Vec<Frame>> {
 
 /// A stream of these frames, with the preamble of another, right checksums, and as many frames as its end says.
 #[must_use]
-pub fn stream(like: &[u8], frames: &[Frame]) -> Vec<u8> {
+pub fn stream(like: &[u8], frames: &[RawFrame]) -> Vec<u8> {
     let mut out = like.get(..PREAMBLE).unwrap_or_default().to_vec();
     for (n, frame) in (0u32..).zip(frames) {
         let mut payload = frame.payload.clone();

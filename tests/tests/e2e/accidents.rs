@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use st_cli::Mpi;
+use st_tests::job_output::Said;
 use st_tests::process::{Outcome, Run};
-use st_tests::said::Said;
 use st_tests::workplace::{self, Workplace};
 use st_tests::{Failure, place, render};
 

@@ -40,7 +40,7 @@ pub(crate) struct Case {
 
 /// What is the same for all cases.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Bench {
     /// The workspace: its groups are measured, whatever the version.
     pub root: PathBuf,
     /// The version whose programs make inputs.
@@ -49,7 +49,7 @@ pub(crate) struct Place {
     pub input: TempDir,
 }
 
-impl Place {
+impl Bench {
     fn command(&self, group: &str, version: &Path) -> Command {
         let mut command = Command::new(self.root.join("tools/bench/groups").join(group));
         command

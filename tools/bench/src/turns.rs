@@ -10,7 +10,7 @@ use st_cli::options::Talk;
 use st_cli::{Output, Status};
 
 use crate::args::{Run, TOOL};
-use crate::group::{self, ALL, Case, Place};
+use crate::group::{self, ALL, Bench, Case};
 use crate::results::{Results, Row, path};
 use crate::stats;
 use crate::version::{about, built, load};
@@ -22,7 +22,7 @@ const QUICK: &str = "quick";
 type Values = BTreeMap<String, Vec<Vec<f64>>>;
 
 /// The cases that are asked for.
-fn cases(place: &Place, args: &Run, quick: bool) -> Result<Vec<Case>> {
+fn cases(place: &Bench, args: &Run, quick: bool) -> Result<Vec<Case>> {
     if let Some(other) = args.only.iter().find(|o| *o != QUICK && !ALL.contains(&o.as_str())) {
         bail!("{other}: no such group; there are {QUICK}, {}", ALL.join(", "));
     }
@@ -38,7 +38,7 @@ fn cases(place: &Place, args: &Run, quick: bool) -> Result<Vec<Case>> {
 }
 
 /// Runs a case with all versions in turns, the first one first and last in turns, too. `None` if it cannot be run here.
-fn values(place: &Place, case: &Case, runs: u32, versions: &[PathBuf]) -> Result<Option<Values>> {
+fn values(place: &Bench, case: &Case, runs: u32, versions: &[PathBuf]) -> Result<Option<Values>> {
     let mut out = Values::new();
     for run in 0..runs {
         let mut order: Vec<usize> = (0..versions.len()).collect();
@@ -132,7 +132,7 @@ impl Told {
 
 /// The versions that are measured, the older one first, and where inputs for both are: for this run only, as this version may
 /// change, and others may run at the same time.
-fn prepared(root: &Path, against: Option<&str>) -> Result<(Vec<PathBuf>, Place)> {
+fn prepared(root: &Path, against: Option<&str>) -> Result<(Vec<PathBuf>, Bench)> {
     let old = against.map(|rev| built(root, rev)).transpose()?;
     let inputs = root.join("target/bench");
     fs::create_dir_all(&inputs).with_context(|| format!("{}: cannot create", inputs.display()))?;
@@ -140,7 +140,7 @@ fn prepared(root: &Path, against: Option<&str>) -> Result<(Vec<PathBuf>, Place)>
     let input = input.with_context(|| format!("{}: cannot create a directory", inputs.display()))?;
     let base = old.clone().unwrap_or_else(|| root.to_owned());
     let versions = old.into_iter().chain([root.to_owned()]).collect();
-    Ok((versions, Place { root: root.to_owned(), base, input }))
+    Ok((versions, Bench { root: root.to_owned(), base, input }))
 }
 
 /// Measures what is asked for.

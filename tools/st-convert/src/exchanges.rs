@@ -35,7 +35,7 @@ pub(crate) struct Side {
 
 /// A part in a collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ExchangePart {
     /// Equal for all that take part in one operation, and for no other one.
     pub(crate) operation: u64,
     /// Number of this part.
@@ -64,9 +64,9 @@ pub(crate) enum Exchange {
     /// It finds that a send or receive was cancelled.
     Cancelled { id: u64, send: bool },
     /// It takes part in a collective operation; `done`: it also completes its part.
-    Join { part: Part, done: bool },
+    Join { part: ExchangePart, done: bool },
     /// It completes its part in a collective operation.
-    Left { part: Part },
+    Left { part: ExchangePart },
 }
 
 /// A send under way.
@@ -106,7 +106,7 @@ pub(crate) struct Shared {
 }
 
 /// What is kept for a thread's collective operations, by number.
-pub(crate) type Parts = Slab<Part>;
+pub(crate) type Parts = Slab<ExchangePart>;
 
 /// A call that is being read.
 pub(crate) struct Reading<'s, 'a> {
@@ -299,7 +299,7 @@ impl Listener for Reading<'_, '_> {
         };
         let id = self.shared.parts;
         self.shared.parts += 1;
-        let part = Part { operation, id, group: at.group, rule, root };
+        let part = ExchangePart { operation, id, group: at.group, rule, root };
         self.exchanges.push(Exchange::Join { part, done });
         if done { 0 } else { self.parts.insert(part) }
     }

@@ -60,7 +60,7 @@ pub(crate) trait Format {
 
 /// What is known of a format before anything is written.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct FormatKind {
     pub(crate) name: &'static str,
     /// How names of its files end; the first is that of the format.
     pub(crate) endings: &'static [&'static str],

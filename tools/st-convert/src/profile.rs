@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use foldhash::fast::FixedState;
-use st_explain::Kind;
+use st_explain::WaitKind;
 use st_model::calls::CallId;
 use st_model::num::{Exact as _, narrow, saturate};
 
@@ -54,7 +54,7 @@ pub(crate) struct Profile {
     /// By path and rank.
     sums: HashMap<(u32, u32), Sums, FixedState>,
     /// The same of waits, by kind.
-    waits: HashMap<(u32, u32, Kind), u64, FixedState>,
+    waits: HashMap<(u32, u32, WaitKind), u64, FixedState>,
     /// When each thread's last call ended.
     last: Vec<Option<i64>>,
     losses: Losses,
@@ -90,7 +90,7 @@ impl Profile {
     }
 
     /// How long a rank waits on a path in one way, ns.
-    pub(crate) fn waits(&self, path: u32, rank: u32, kind: Kind) -> u64 {
+    pub(crate) fn waits(&self, path: u32, rank: u32, kind: WaitKind) -> u64 {
         self.waits.get(&(path, rank, kind)).copied().unwrap_or_default()
     }
 

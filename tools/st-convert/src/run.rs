@@ -12,7 +12,7 @@ use st_model::project;
 
 use crate::NAME;
 use crate::args::Args;
-use crate::format::{Format, Kind, Summary};
+use crate::format::{Format, FormatKind, Summary};
 use crate::formats;
 use crate::import;
 use crate::input::Input;
@@ -91,7 +91,7 @@ fn import(args: &Args, output: &Path) -> Result<()> {
 }
 
 /// Refuses what a format cannot do.
-fn check_options(kind: &Kind, args: &Args) -> Result<()> {
+fn check_options(kind: &FormatKind, args: &Args) -> Result<()> {
     if kind.whole_only && args.selection().is_part() {
         let name = kind.name;
         bail!(UsageError(format!(
@@ -107,7 +107,7 @@ fn check_options(kind: &Kind, args: &Args) -> Result<()> {
 }
 
 /// What is read as one trace each: everything or, for a series, each input.
-fn inputs(kind: &Kind, args: &Args) -> Vec<Input> {
+fn inputs(kind: &FormatKind, args: &Args) -> Vec<Input> {
     let all = args.reads();
     if !kind.is_series || all.paths.is_empty() {
         return vec![all];
@@ -116,7 +116,7 @@ fn inputs(kind: &Kind, args: &Args) -> Vec<Input> {
 }
 
 /// Reads a trace, and says how much of it is written.
-fn opened(kind: &Kind, input: &Input, args: &Args) -> Result<Trace> {
+fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
     let mut trace = input.read(NAME, Some(&args.steps), args.ranks.as_ref())?;
     let named = input.named();
     if args.waits && !trace.is_timed() {
@@ -130,7 +130,13 @@ fn opened(kind: &Kind, input: &Input, args: &Args) -> Result<Trace> {
 }
 
 /// Writes a trace. What has no place is returned.
-fn written(trace: &Trace, kind: &Kind, named: &str, args: &Args, format: &mut dyn Format) -> Result<Losses> {
+fn written(
+    trace: &Trace,
+    kind: &FormatKind,
+    named: &str,
+    args: &Args,
+    format: &mut dyn Format,
+) -> Result<Losses> {
     let progress = args.talk.progress(NAME, "converting", Amount::Things("calls", trace.events));
     let tell = |calls: u64| {
         progress.advance(calls);
@@ -160,7 +166,7 @@ fn list() -> Result<()> {
 }
 
 /// The format that is asked for, or that the output's name tells.
-fn chosen(args: &Args, output: &Path) -> Result<&'static Kind> {
+fn chosen(args: &Args, output: &Path) -> Result<&'static FormatKind> {
     let named = args.to.as_deref().and_then(formats::by_name);
     let Some(kind) = named.or_else(|| formats::by_ending(output)) else {
         let output = output.display();
@@ -172,7 +178,7 @@ fn chosen(args: &Args, output: &Path) -> Result<&'static Kind> {
 }
 
 /// Refuses a trace without the times that are needed.
-fn check_times(trace: &Trace, kind: &Kind, named: &str, args: &Args) -> Result<()> {
+fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Result<()> {
     if trace.is_timed() {
         return Ok(());
     }
@@ -191,7 +197,7 @@ fn check_times(trace: &Trace, kind: &Kind, named: &str, args: &Args) -> Result<(
 }
 
 /// Says how much it will be, and what to do if that is more than who reads it bears.
-fn tell_size(trace: &Trace, kind: &Kind, args: &Args) {
+fn tell_size(trace: &Trace, kind: &FormatKind, args: &Args) {
     let written = trace.written();
     let bytes = written.saturating_mul(kind.bytes);
     // Of call sites and phases it is known when calls are read.

@@ -18,57 +18,22 @@
 //! Source: Wu, Mueller 2013, section 3.2 (rules 1 to 5 and algorithm 1 for flat lists of events with loop stacks). A tree
 //! needs no delayed merges and no padding of nested loops: a body that runs 0 times consumes nothing.
 
+mod alignment;
+
 use st_model::num::Exact;
 use std::ops::RangeInclusive;
 
-use super::node::{DEEPEST, Node, Sym};
+use self::alignment::{Aligned, Key, Plan, align, keys, weigh};
+use super::method::Likeness;
+use super::node::{DEEPEST, Node};
 use super::open::Open;
 use super::outline::{Found, Outline};
-use super::way::Likeness;
 
 /// Earlier nodes with the same last event that are tried.
 const POSITIONS: usize = 16;
 /// Comparisons that an event pays for, and the most that are saved up.
 const CREDIT: usize = 512;
 const SAVED: usize = 1 << 22;
-
-/// What an alignment compares of a node.
-#[derive(Debug, Clone, Copy)]
-struct Key {
-    body: bool,
-    head: Sym,
-    tail: Sym,
-    leaves: usize,
-}
-
-impl Key {
-    fn of(node: &Node) -> Self {
-        Self { body: node.as_body().is_some(), head: node.head(), tail: node.tail(), leaves: node.leaves() }
-    }
-
-    fn like(self, other: Self) -> bool {
-        self.body == other.body && self.head == other.head && self.tail == other.tail
-    }
-}
-
-/// A place of the united list: which of the two lists have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Both,
-    First,
-    Second,
-}
-
-/// How two lists become one: runs of nodes in each that are bodies in the other, and the alignment after that.
-#[derive(Debug)]
-struct Plan {
-    first_runs: Vec<(usize, usize)>,
-    second_runs: Vec<(usize, usize)>,
-    steps: Vec<Step>,
-    /// Events that both lists have, and that any of them has.
-    common: usize,
-    union: usize,
-}
 
 /// Finds them, with what credit there is.
 #[derive(Debug, Clone)]
@@ -92,6 +57,7 @@ impl Matcher {
     pub(super) fn reduce(&mut self, open: &mut Open) -> bool {
         let kept = open.take_lowest();
         self.outline.follow(open, kept);
+        // Saved up, because most events need none and few need much; bounded, lest a long quiet time pay for a long halt.
         self.credit = (self.credit + CREDIT).min(SAVED);
         if self.unite(open) {
             return true;
@@ -114,6 +80,7 @@ impl Matcher {
                 return false;
             }
             self.pay(open.end() - at);
+            // One event alone that comes again is a count, not a loop.
             if leaves > 1 && (self.lengthen(open, at, leaves) || self.fold(open, at, leaves)) {
                 return true;
             }
@@ -167,6 +134,7 @@ impl Matcher {
             let Some(body) = node.spine(level).and_then(Node::as_body) else { break };
             let fits = body.children.first().is_some_and(|child| child.head() == head)
                 && self.near(body.leaves, leaves);
+            // The best of all levels, not the first: iterations of an inner and an outer loop can begin with the same event.
             // Not before: most nodes have no body that fits.
             if fits && node.depth() + depth(open.from(at + 1)) >= DEEPEST {
                 return false;
@@ -190,6 +158,7 @@ impl Matcher {
                 body.children = combine(children, visits, tail, 1, &plan);
             }
         }
+        // From the inside out: a body's hash follows from its children's.
         for level in (0..=level).rev() {
             if let Some(node) = node.spine_mut(level) {
                 node.rehash();
@@ -257,6 +226,7 @@ impl Matcher {
         }
         let (first_runs, second_runs) = (self.runs(first, second), self.runs(second, first));
         let (x, y) = (keys(first, &first_runs), keys(second, &second_runs));
+        // What is alike at both ends needs no table: mostly that is nearly all.
         let prefix = x.iter().zip(&y).take_while(|(a, b)| a.like(**b)).count();
         let (rest_x, rest_y) = (&x[prefix..], &y[prefix..]);
         let suffix = rest_x.iter().rev().zip(rest_y.iter().rev()).take_while(|(a, b)| a.like(**b)).count();
@@ -264,9 +234,9 @@ impl Matcher {
         if !self.pay(middle_x.len() * middle_y.len()) {
             return None;
         }
-        let mut steps = vec![Step::Both; prefix];
+        let mut steps = vec![Aligned::Both; prefix];
         align(middle_x, middle_y, &mut steps);
-        steps.extend(std::iter::repeat_n(Step::Both, suffix));
+        steps.extend(std::iter::repeat_n(Aligned::Both, suffix));
         let (common, union) = weigh(&x, &y, &steps);
         Some(Plan { first_runs, second_runs, steps, common, union })
     }
@@ -280,6 +250,7 @@ impl Matcher {
             if bodies().any(|node| Key::of(node).like(key)) {
                 continue;
             }
+            // Runs keep the order of the bodies that they stand for, and do not overlap.
             let from = runs.last().map_or(0, |run| run.1);
             let Some(start) = (from..list.len()).find(|&i| list[i].head() == key.head) else { continue };
             let Some(end) = (start..list.len()).find(|&i| list[i].tail() == key.tail) else { continue };
@@ -294,70 +265,6 @@ impl Matcher {
 
 fn hundredths(percent: u32) -> usize {
     percent.to_usize()
-}
-
-/// Keys of a list in which runs have become bodies.
-fn keys(list: &[Node], runs: &[(usize, usize)]) -> Vec<Key> {
-    let (mut keys, mut at) = (Vec::with_capacity(list.len()), 0);
-    for &(start, end) in runs {
-        keys.extend(list[at..start].iter().map(Key::of));
-        let leaves = list[start..end].iter().map(Node::leaves).sum();
-        keys.push(Key { body: true, head: list[start].head(), tail: list[end - 1].tail(), leaves });
-        at = end;
-    }
-    keys.extend(list[at..].iter().map(Key::of));
-    keys
-}
-
-/// The leftmost longest alignment: in gaps the first list's nodes go before the second's.
-fn align(x: &[Key], y: &[Key], steps: &mut Vec<Step>) {
-    let width = y.len() + 1;
-    let mut best = vec![0_usize; (x.len() + 1) * width];
-    for i in (0..x.len()).rev() {
-        for j in (0..y.len()).rev() {
-            let skip = best[(i + 1) * width + j].max(best[i * width + j + 1]);
-            let both = if x[i].like(y[j]) {
-                best[(i + 1) * width + j + 1] + x[i].leaves.min(y[j].leaves)
-            } else {
-                0
-            };
-            best[i * width + j] = skip.max(both);
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < x.len() && j < y.len() {
-        let here = best[i * width + j];
-        let both = x[i].like(y[j]) && here == best[(i + 1) * width + j + 1] + x[i].leaves.min(y[j].leaves);
-        if both {
-            steps.push(Step::Both);
-            (i, j) = (i + 1, j + 1);
-        } else if best[(i + 1) * width + j] == here {
-            steps.push(Step::First);
-            i += 1;
-        } else {
-            steps.push(Step::Second);
-            j += 1;
-        }
-    }
-    steps.extend(std::iter::repeat_n(Step::First, x.len() - i));
-    steps.extend(std::iter::repeat_n(Step::Second, y.len() - j));
-}
-
-/// Events that both lists have, and that any of them has.
-fn weigh(x: &[Key], y: &[Key], steps: &[Step]) -> (usize, usize) {
-    let (mut x, mut y) = (x.iter().map(|key| key.leaves), y.iter().map(|key| key.leaves));
-    let (mut common, mut union) = (0, 0);
-    for step in steps {
-        let (a, b) = match step {
-            Step::Both => (x.next(), y.next()),
-            Step::First => (x.next(), None),
-            Step::Second => (None, y.next()),
-        };
-        let (a, b) = (a.unwrap_or(0), b.unwrap_or(0));
-        common += a.min(b);
-        union += a.max(b);
-    }
-    (common, union)
 }
 
 /// Levels of bodies in a list. What is united of two lists has at most the sum of theirs.
@@ -377,17 +284,18 @@ fn combine(first: Vec<Node>, before: u64, second: Vec<Node>, after: u64, plan: &
     let mut out = Vec::with_capacity(plan.steps.len());
     for step in &plan.steps {
         out.extend(match step {
-            Step::Both => x.next().zip(y.next()).map(|(mut x, y)| {
+            Aligned::Both => x.next().zip(y.next()).map(|(mut x, y)| {
                 unite_nodes(&mut x, y);
                 x
             }),
-            Step::First => x.next().map(|mut x| {
+            // Whoever lacks a node visits it 0 times: the second list after the first has, the first before the second does.
+            Aligned::First => x.next().map(|mut x| {
                 if after > 0 {
                     x.next(0, |past| past.push_run(0, after - 1));
                 }
                 x
             }),
-            Step::Second => y.next().map(|mut y| {
+            Aligned::Second => y.next().map(|mut y| {
                 let mut past = st_model::ints::Ints::new();
                 past.push_run(0, before);
                 past.extend_from(&y.past);
@@ -430,7 +338,7 @@ fn whole_plan(first: &[Node], second: &[Node]) -> Plan {
     longest.unwrap_or_else(|| Plan {
         first_runs: Vec::new(),
         second_runs: Vec::new(),
-        steps: [vec![Step::First; first.len()], vec![Step::Second; second.len()]].concat(),
+        steps: [vec![Aligned::First; first.len()], vec![Aligned::Second; second.len()]].concat(),
         common: 0,
         union: 0,
     })
@@ -446,6 +354,7 @@ fn wrapped(list: Vec<Node>, runs: &[(usize, usize)]) -> Vec<Node> {
     for &(start, end) in runs {
         out.extend(nodes.by_ref().take(start - at));
         let children: Vec<Node> = nodes.by_ref().take(end - start).collect();
+        // As often as what is in it: once in each visit so far.
         let visits = visits(&children);
         let mut body = Node::body(children, 1);
         body.past.push_run(1, visits.saturating_sub(1));

@@ -29,6 +29,7 @@
 //! Source: Wu, Mueller 2013, section 3.2, whose delayed merges step 2 replaces.
 
 mod approx;
+mod method;
 mod node;
 mod open;
 mod outline;
@@ -36,19 +37,18 @@ mod packed;
 mod predict;
 mod recent;
 mod smallest;
-mod way;
 
 use approx::Matcher;
+pub use method::{Fold, Likeness, NoFold};
 use node::Node;
 pub use node::{DEEPEST, Sym};
 use open::{Expected, Open};
 pub use packed::Packed;
-use predict::{Outcome, Prediction, commit, commit_many};
+use predict::{Continuation, Prediction, commit, commit_many};
 pub use smallest::Chosen;
 use st_model::ints::Sealed;
 use st_model::num::Exact;
 use st_model::tree::FlatTree;
-pub use way::{Fold, Likeness, NoFold};
 
 /// Nodes that stay open by default, those inside loops included. A period of more than half of them no longer folds.
 pub const DEFAULT_WINDOW: usize = 131_072;
@@ -233,14 +233,14 @@ impl Folder {
         self.complete = None;
         while self.prediction.level.is_some() {
             match self.prediction.advance(sym, n) {
-                Outcome::Held => return,
-                Outcome::Done => {
+                Continuation::Held => return,
+                Continuation::Done => {
                     self.complete = self.prediction.level;
                     self.commit();
                     return;
                 }
-                Outcome::Over => self.commit(),
-                Outcome::Lost => self.take_back(),
+                Continuation::Over => self.commit(),
+                Continuation::Lost => self.take_back(),
             }
         }
         if let Some(leaf) = self.open.last_mut().and_then(Node::last_leaf)
@@ -274,9 +274,9 @@ impl Folder {
             self.open.mark();
         }
         match self.prediction.begin(levels, sym, n) {
-            Outcome::Lost | Outcome::Over => return false,
-            Outcome::Held => {}
-            Outcome::Done => {
+            Continuation::Lost | Continuation::Over => return false,
+            Continuation::Held => {}
+            Continuation::Done => {
                 self.complete = self.prediction.level;
                 self.commit();
             }

@@ -18,7 +18,7 @@ pub(super) const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// `last` stands apart because it may still grow.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     /// Hash of the structure without counts.
     pub(super) shape: u64,
     pub(super) past: Ints,
@@ -26,7 +26,7 @@ pub(super) struct Node {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Leaf(Sym),
     Body(Box<Body>),
 }
@@ -46,20 +46,20 @@ pub(super) struct Body {
 impl Node {
     pub(super) fn leaf(sym: Sym, count: u64) -> Self {
         let shape = mix(u64::from(sym) + 1);
-        Self { kind: Kind::Leaf(sym), shape, past: Ints::new(), last: count }
+        Self { kind: NodeKind::Leaf(sym), shape, past: Ints::new(), last: count }
     }
 
     /// A body visited once so far.
     pub(super) fn body(children: Vec<Self>, count: u64) -> Self {
         let body = Box::new(Body { children, hash: 0, depth: 1, leaves: 0, below: 0 });
-        let mut node = Self { kind: Kind::Body(body), shape: 0, past: Ints::new(), last: count };
+        let mut node = Self { kind: NodeKind::Body(body), shape: 0, past: Ints::new(), last: count };
         node.rehash();
         node
     }
 
     /// Brings hash, depth and shape up to date after a change among the children.
     pub(super) fn rehash(&mut self) {
-        if let Kind::Body(body) = &mut self.kind {
+        if let NodeKind::Body(body) = &mut self.kind {
             body.hash = body.children.iter().fold(0, |hash, child| append(hash, child.shape));
             body.depth = 1 + body.children.iter().map(Self::depth).max().unwrap_or(0);
             body.leaves = body.children.iter().map(Self::leaves).sum();
@@ -70,22 +70,22 @@ impl Node {
 
     pub(super) fn as_body(&self) -> Option<&Body> {
         match &self.kind {
-            Kind::Leaf(_) => None,
-            Kind::Body(body) => Some(body),
+            NodeKind::Leaf(_) => None,
+            NodeKind::Body(body) => Some(body),
         }
     }
 
     pub(super) fn as_body_mut(&mut self) -> Option<&mut Body> {
         match &mut self.kind {
-            Kind::Leaf(_) => None,
-            Kind::Body(body) => Some(body),
+            NodeKind::Leaf(_) => None,
+            NodeKind::Body(body) => Some(body),
         }
     }
 
     pub(super) fn into_body(self) -> Option<Box<Body>> {
         match self.kind {
-            Kind::Leaf(_) => None,
-            Kind::Body(body) => Some(body),
+            NodeKind::Leaf(_) => None,
+            NodeKind::Body(body) => Some(body),
         }
     }
 
@@ -97,16 +97,16 @@ impl Node {
     /// The first leaf's symbol, whether or not it ran.
     pub(super) fn head(&self) -> Sym {
         match &self.kind {
-            Kind::Leaf(sym) => *sym,
-            Kind::Body(body) => body.children.first().map_or(0, Self::head),
+            NodeKind::Leaf(sym) => *sym,
+            NodeKind::Body(body) => body.children.first().map_or(0, Self::head),
         }
     }
 
     /// The last leaf's symbol, whether or not it ran.
     pub(super) fn tail(&self) -> Sym {
         match &self.kind {
-            Kind::Leaf(sym) => *sym,
-            Kind::Body(body) => body.children.last().map_or(0, Self::tail),
+            NodeKind::Leaf(sym) => *sym,
+            NodeKind::Body(body) => body.children.last().map_or(0, Self::tail),
         }
     }
 
@@ -119,8 +119,8 @@ impl Node {
     pub(super) fn same_shape(&self, other: &Self) -> bool {
         self.shape == other.shape
             && match (&self.kind, &other.kind) {
-                (Kind::Leaf(a), Kind::Leaf(b)) => a == b,
-                (Kind::Body(a), Kind::Body(b)) => same_shapes(&a.children, &b.children),
+                (NodeKind::Leaf(a), NodeKind::Leaf(b)) => a == b,
+                (NodeKind::Body(a), NodeKind::Body(b)) => same_shapes(&a.children, &b.children),
                 _ => false,
             }
     }
@@ -133,7 +133,7 @@ impl Node {
 
     /// Takes over what was counted below a node of equal shape; its own counts are the caller's concern.
     pub(super) fn absorb_below(&mut self, later: Self) {
-        if let (Kind::Body(body), Kind::Body(other)) = (&mut self.kind, later.kind) {
+        if let (NodeKind::Body(body), NodeKind::Body(other)) = (&mut self.kind, later.kind) {
             for (child, other) in body.children.iter_mut().zip(other.children) {
                 child.absorb(other);
             }
@@ -158,7 +158,7 @@ impl Node {
     }
 
     pub(super) fn is(&self, sym: Sym) -> bool {
-        matches!(self.kind, Kind::Leaf(found) if found == sym)
+        matches!(self.kind, NodeKind::Leaf(found) if found == sym)
     }
 
     /// Whether the bodies above `level` on the right spine ran at their last visit, so that what is appended to the
@@ -183,7 +183,7 @@ impl Node {
     /// The leaf executed last, if the right spine was executed to its end.
     pub(super) fn last_leaf(&mut self) -> Option<&mut Self> {
         let mut node = self;
-        while matches!(node.kind, Kind::Body(_)) {
+        while matches!(node.kind, NodeKind::Body(_)) {
             if node.last == 0 {
                 return None;
             }
@@ -203,8 +203,8 @@ impl Node {
         all.push(signed(self.last));
         counts.push(all.seal());
         match &self.kind {
-            Kind::Leaf(sym) => items.push(Item::Leaf { sym: *sym }),
-            Kind::Body(body) => {
+            NodeKind::Leaf(sym) => items.push(Item::Leaf { sym: *sym }),
+            NodeKind::Body(body) => {
                 let at = items.len();
                 items.push(Item::Body { below: 0 });
                 for child in &body.children {

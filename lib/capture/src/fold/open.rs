@@ -9,8 +9,8 @@ use std::collections::hash_map::Entry;
 
 use foldhash::fast::FixedState;
 
-use super::node::{BASE, Kind, Node, Sym, append};
-use super::recent::{PLACES, Place, Recent};
+use super::node::{BASE, Node, NodeKind, Sym, append};
+use super::recent::{Occurrence, PLACES, Recent};
 
 /// Suffixes of a body that may become a body of their own reach back so far.
 const WRAP: usize = 64;
@@ -148,15 +148,17 @@ impl Open {
         let prefix = append(self.prefix_before(self.marks.len()), shape);
         let before = match kept(&node) {
             Some(sym) => {
-                self.recent.push(sym, Place { at: position, before: self.hash_before(self.marks.len()) })
+                self.recent.push(sym, Occurrence { at: position, before: self.hash_before(self.marks.len()) })
             }
             None => self.latest.insert(shape, position),
         };
+        // What is frozen cannot be compared any more: to the list it is not there.
         let back = before.filter(|&at| at >= self.base).map_or(0, |at| narrow(position - at));
         let after_body = self.nodes.last().is_some_and(|node| node.as_body().is_some());
         self.size += node.size();
         self.nodes.push(node);
         self.marks.push(Mark { shape, prefix, back, expected: 0 });
+        // One more than there are nodes: a hash of all of them needs it.
         if self.powers.len() <= self.marks.len() {
             let power = self.powers.last().copied().unwrap_or(1);
             self.powers.push(power.wrapping_mul(BASE));
@@ -164,6 +166,7 @@ impl Open {
         if shape.is_multiple_of(8) {
             self.enter_grams(position);
         }
+        // Only a body can be continued.
         if after_body {
             self.expect_more();
         }
@@ -178,6 +181,7 @@ impl Open {
         let back = mark.back.to_usize();
         match kept(&node) {
             Some(sym) => {
+                // Taken out while it asks the list what stood before.
                 let mut recent = std::mem::take(&mut self.recent);
                 recent.pop(sym, |at| self.earlier(at));
                 self.recent = recent;
@@ -185,6 +189,7 @@ impl Open {
             None if back == 0 => drop(self.latest.remove(&mark.shape)),
             None => drop(self.latest.insert(mark.shape, end - back)),
         }
+        // Backwards, as one key may have been entered more than once.
         for _ in 0..mark.expected {
             let Some((key, old)) = self.expected_undo.pop() else { break };
             restore(&mut self.expected, key, old);
@@ -221,6 +226,8 @@ impl Open {
     pub(super) fn repeat(&self) -> Option<usize> {
         let len = self.marks.len();
         let end = self.end().checked_sub(1)?;
+        // Nearest first: the shortest period is the innermost loop. Positions of the last shape reach back over so many
+        // of its places, n-grams over any distance, but only from some shapes.
         let tried = match self.nodes.last().and_then(kept) {
             Some(sym) => self.at_a_glance(sym, end).unwrap_or_else(|| self.place_by_place(sym, end)),
             None => {
@@ -231,6 +238,7 @@ impl Open {
         if let Err(found) = tried {
             return found;
         }
+        // What an n-gram meant until now is where it stood before.
         let grams = self.grams_undo.iter().rev().take(GRAMS.len()).filter(|&&(position, ..)| position == end);
         grams
             .filter_map(|&(.., at)| at.filter(|&at| at >= self.base))
@@ -263,13 +271,14 @@ impl Open {
     }
 
     /// The first of these distances, ascending, at which the list repeats, or nothing if it is too short for one; `Ok` if
-    /// there are no more. Beside each stands in which bits the hash in its [`Place`] differs from that of the last node.
+    /// there are no more. Beside each stands in which bits the hash in its [`Occurrence`] differs from that of the last node.
     #[inline]
     fn first_repeat(&self, distances: impl Iterator<Item = (usize, u32)>) -> Result<(), Option<usize>> {
         for (n, differs) in distances {
             if 2 * n > self.marks.len() {
                 return Err(None);
             }
+            // Up to NEAR the hashed nodes reach out of what would repeat, so that a difference says nothing.
             let may = match n {
                 0..=NEAR => true,
                 _ if n <= FAR => differs >> 16 == 0,
@@ -304,13 +313,14 @@ impl Open {
     }
 
     /// The place before the one at a position, as long as neither is frozen.
-    fn earlier(&self, at: usize) -> Option<Place> {
+    fn earlier(&self, at: usize) -> Option<Occurrence> {
         let before = self.before(at)?;
-        Some(Place { at: before, before: self.hash_before(before - self.base) })
+        Some(Occurrence { at: before, before: self.hash_before(before - self.base) })
     }
 
     fn repeats(&self, n: usize) -> bool {
         let len = self.marks.len();
+        // From cheap to certain: hashes may collide, and a wrong fold would be another sequence.
         n >= 2
             && self.marks[len - 2].shape == self.marks[len - 2 - n].shape
             && self.hash(len - 2 * n, len - n) == self.hash(len - n, len)
@@ -320,6 +330,7 @@ impl Open {
     /// Gives up the oldest nodes, so that at most `keep` are left at all levels, or the last one with what is below it.
     pub(super) fn freeze(&mut self, keep: usize) -> impl Iterator<Item = Node> {
         let mut n = 0;
+        // The last one may still go on.
         for node in &self.nodes[..self.nodes.len().saturating_sub(1)] {
             if self.size <= keep {
                 break;
@@ -331,6 +342,7 @@ impl Open {
         self.base += n;
         let mut gone = 0;
         for (mark, node) in self.marks.drain(..n).zip(&self.nodes) {
+            // What tables know of frozen nodes goes with the entries that would have taken it back.
             if kept(node).is_none() && self.latest.get(&mark.shape).is_some_and(|&at| at < self.base) {
                 self.latest.remove(&mark.shape);
             }
@@ -403,6 +415,7 @@ impl Open {
             }
             let mut hash = 0_u64;
             let mut power = 1_u64;
+            // A body may hold a smaller loop at its end that was taken for part of it: its suffixes may go on, too.
             for n in 1..len.min(WRAP + 1) {
                 let shape = body.children[len - n].shape;
                 hash = hash.wrapping_add(shape.wrapping_mul(power));
@@ -452,7 +465,7 @@ impl Open {
 /// The symbol of an event whose places are kept together.
 fn kept(node: &Node) -> Option<Sym> {
     match node.kind {
-        Kind::Leaf(sym) if Recent::keeps(sym) => Some(sym),
+        NodeKind::Leaf(sym) if Recent::keeps(sym) => Some(sym),
         _ => None,
     }
 }

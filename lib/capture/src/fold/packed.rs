@@ -7,7 +7,7 @@
 use st_model::num::Exact;
 use std::borrow::Borrow;
 
-use super::node::{Kind, Node, Sym, signed};
+use super::node::{Node, NodeKind, Sym, signed};
 use st_model::ints::{Ints, Sealed};
 use st_model::tree::{FlatTree, Item};
 use st_model::varint::{self, DecodeError};
@@ -105,9 +105,9 @@ impl Packed {
         let last = signed(node.last);
         let constant = node.past.is_empty() || node.past.constant() == Some(last);
         let (number, body) = match &node.kind {
-            Kind::Leaf(sym) if constant => return self.leaf(*sym, node.last),
-            Kind::Leaf(sym) => (u64::from(*sym), 0),
-            Kind::Body(body) => (body.children.len().to_u64(), BODY),
+            NodeKind::Leaf(sym) if constant => return self.leaf(*sym, node.last),
+            NodeKind::Leaf(sym) => (u64::from(*sym), 0),
+            NodeKind::Body(body) => (body.children.len().to_u64(), BODY),
         };
         self.nodes += 1;
         varint::put_u64(&mut self.codes, number << 2 | body | if constant { CONSTANT } else { 0 });

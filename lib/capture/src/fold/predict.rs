@@ -9,21 +9,21 @@
 //! Choices are made on the next symbol alone: a run before all else, then another iteration of the innermost loop,
 //! then what follows it. A loop inside the iteration may run 0 times; an event may not.
 
-use super::node::{Kind, Node, Sym, signed};
+use super::node::{Node, NodeKind, Sym, signed};
 
 /// The longest log, in counts. Beyond, an inner loop is long enough to be predicted for itself.
 const LONGEST: usize = 1 << 16;
 
 /// A node of the body tree in preorder; `below` = 0 is a leaf.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct PredictedEvent {
     sym: Sym,
     below: usize,
 }
 
 /// A body inside the predicted iteration; its trip count stands at `slot` in the log.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct OpenBody {
     first: usize,
     end: usize,
     slot: usize,
@@ -31,7 +31,7 @@ struct Frame {
 
 /// What a symbol did to the prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Continuation {
     /// It continued the iteration.
     Held,
     /// It completed the iteration.
@@ -45,13 +45,13 @@ pub(super) enum Outcome {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prediction {
     /// The last node of the list in preorder, and the indices of the bodies on its right spine.
-    steps: Vec<Step>,
+    steps: Vec<PredictedEvent>,
     spine: Vec<usize>,
     /// Spine level of the body whose iteration is in progress.
     pub(super) level: Option<usize>,
     /// The leaf that matched last.
     at: usize,
-    frames: Vec<Frame>,
+    frames: Vec<OpenBody>,
     pub(super) log: Vec<u64>,
 }
 
@@ -69,33 +69,33 @@ impl Prediction {
     }
 
     /// Begins an iteration with a symbol, at the innermost of the first `levels` spine bodies that fits.
-    pub(super) fn begin(&mut self, levels: usize, sym: Sym, n: u64) -> Outcome {
+    pub(super) fn begin(&mut self, levels: usize, sym: Sym, n: u64) -> Continuation {
         for level in (0..levels.min(self.spine.len())).rev() {
             let first = self.spine[level] + 1;
             self.log.clear();
             self.frames.clear();
-            self.frames.push(Frame { first, end: self.steps.len(), slot: 0 });
+            self.frames.push(OpenBody { first, end: self.steps.len(), slot: 0 });
             if self.enter(first, self.steps.len(), sym, n) {
                 self.level = Some(level);
                 return self.held();
             }
         }
         self.level = None;
-        Outcome::Lost
+        Continuation::Lost
     }
 
     /// Continues the iteration in progress with `n` times a symbol.
     #[inline]
-    pub(super) fn advance(&mut self, sym: Sym, n: u64) -> Outcome {
+    pub(super) fn advance(&mut self, sym: Sym, n: u64) -> Continuation {
         if self.steps[self.at].sym == sym {
             if let Some(count) = self.log.last_mut() {
                 *count += n;
             }
-            return Outcome::Held;
+            return Continuation::Held;
         }
         // What is lost must not be in the log.
         if self.log.len() > LONGEST {
-            return Outcome::Lost;
+            return Continuation::Lost;
         }
         let next = self.at + 1;
         if let (Some(frame), Some(step)) = (self.frames.last(), self.steps.get(next))
@@ -103,7 +103,7 @@ impl Prediction {
             && step.below == 0
         {
             if step.sym != sym {
-                return Outcome::Lost;
+                return Continuation::Lost;
             }
             self.log.push(n);
             self.at = next;
@@ -113,7 +113,7 @@ impl Prediction {
     }
 
     /// Crosses the beginnings and ends of bodies up to the next leaf.
-    fn cross(&mut self, sym: Sym, n: u64) -> Outcome {
+    fn cross(&mut self, sym: Sym, n: u64) -> Continuation {
         let mark = self.log.len();
         let mut next = self.at + 1;
         while let Some(&frame) = self.frames.last() {
@@ -124,7 +124,7 @@ impl Prediction {
                 break;
             }
             if self.frames.len() == 1 {
-                return Outcome::Over;
+                return Continuation::Over;
             }
             let skipped = self.log.len();
             if self.enter(frame.first, frame.end, sym, n) {
@@ -136,11 +136,11 @@ impl Prediction {
             next = frame.end;
         }
         self.log.truncate(mark);
-        Outcome::Lost
+        Continuation::Lost
     }
 
-    fn held(&self) -> Outcome {
-        if self.at + 1 == self.steps.len() { Outcome::Done } else { Outcome::Held }
+    fn held(&self) -> Continuation {
+        if self.at + 1 == self.steps.len() { Continuation::Done } else { Continuation::Held }
     }
 
     /// Tries to reach the symbol as the first leaf executed from node `from` on, inside one list that ends at `end`.
@@ -149,7 +149,7 @@ impl Prediction {
     fn enter(&mut self, from: usize, end: usize, sym: Sym, n: u64) -> bool {
         let mut node = from;
         while node < end {
-            let Step { sym: found, below } = self.steps[node];
+            let PredictedEvent { sym: found, below } = self.steps[node];
             if below == 0 {
                 if found == sym {
                     self.log.push(n);
@@ -159,7 +159,7 @@ impl Prediction {
             }
             let (first, after, slot) = (node + 1, node + 1 + below, self.log.len());
             self.log.push(1);
-            self.frames.push(Frame { first, end: after, slot });
+            self.frames.push(OpenBody { first, end: after, slot });
             if self.enter(first, after, sym, n) {
                 return true;
             }
@@ -207,7 +207,7 @@ pub(super) fn commit(children: &mut [Node], log: &mut impl Iterator<Item = u64>)
     for child in children {
         let count = log.next().unwrap_or(0);
         child.next(count, |_| ());
-        if let Kind::Body(body) = &mut child.kind {
+        if let NodeKind::Body(body) = &mut child.kind {
             for _ in 0..count {
                 commit(&mut body.children, log);
             }
@@ -228,7 +228,7 @@ pub(super) fn commit_many(children: &mut [Node], log: &[u64], n: u64) {
 
 /// Emits the symbols of one iteration as far as the log goes; false at its end.
 fn reproduce(
-    steps: &[Step],
+    steps: &[PredictedEvent],
     from: usize,
     end: usize,
     log: &mut impl Iterator<Item = u64>,
@@ -237,7 +237,7 @@ fn reproduce(
     let mut node = from;
     while node < end {
         let Some(count) = log.next() else { return false };
-        let Step { sym, below } = steps[node];
+        let PredictedEvent { sym, below } = steps[node];
         if below == 0 {
             out.push((sym, count));
         } else {
@@ -252,12 +252,12 @@ fn reproduce(
     true
 }
 
-fn lay_out(node: &Node, steps: &mut Vec<Step>) {
+fn lay_out(node: &Node, steps: &mut Vec<PredictedEvent>) {
     let at = steps.len();
     match &node.kind {
-        Kind::Leaf(sym) => steps.push(Step { sym: *sym, below: 0 }),
-        Kind::Body(body) => {
-            steps.push(Step { sym: 0, below: 0 });
+        NodeKind::Leaf(sym) => steps.push(PredictedEvent { sym: *sym, below: 0 }),
+        NodeKind::Body(body) => {
+            steps.push(PredictedEvent { sym: 0, below: 0 });
             for child in &body.children {
                 lay_out(child, steps);
             }

@@ -13,7 +13,7 @@ const SYMBOLS: usize = 1 << 10;
 
 /// A place: its position in the list, and a hash of what stood before it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct Occurrence {
     pub(super) at: usize,
     pub(super) before: u32,
 }
@@ -39,7 +39,7 @@ impl Recent {
     }
 
     /// Enters a place; returns the position of the one before, if there is one.
-    pub(super) fn push(&mut self, sym: Sym, place: Place) -> Option<usize> {
+    pub(super) fn push(&mut self, sym: Sym, place: Occurrence) -> Option<usize> {
         let index = index(sym);
         if index >= self.0.len() {
             self.0.resize_with(index + 1, Ring::default);
@@ -53,7 +53,7 @@ impl Recent {
     }
 
     /// Removes the last place. Where all places are in use, `earlier` knows the one before a position.
-    pub(super) fn pop(&mut self, sym: Sym, earlier: impl Fn(usize) -> Option<Place>) {
+    pub(super) fn pop(&mut self, sym: Sym, earlier: impl Fn(usize) -> Option<Occurrence>) {
         let Some(ring) = self.0.get_mut(index(sym)).filter(|ring| ring.len > 0) else { return };
         let oldest = (ring.len == PLACES).then(|| ring.at[ring.next]);
         ring.next = (ring.next + PLACES - 1) % PLACES;
@@ -66,7 +66,7 @@ impl Recent {
 
     /// The n-th place of a symbol, the last one being the first.
     #[inline]
-    pub(super) fn place(&self, sym: Sym, n: usize) -> Option<Place> {
+    pub(super) fn place(&self, sym: Sym, n: usize) -> Option<Occurrence> {
         self.0.get(index(sym)).filter(|ring| n <= ring.len).map(|ring| ring.back(n))
     }
 
@@ -88,17 +88,17 @@ impl Recent {
 
 impl Ring {
     #[inline]
-    fn back(&self, n: usize) -> Place {
+    fn back(&self, n: usize) -> Occurrence {
         let index = if n <= self.next { self.next - n } else { self.next + PLACES - n };
-        Place { at: self.at[index], before: self.before[index] }
+        Occurrence { at: self.at[index], before: self.before[index] }
     }
 
-    fn set(&mut self, place: Place) {
+    fn set(&mut self, place: Occurrence) {
         self.at[self.next] = place.at;
         self.before[self.next] = place.before;
     }
 
-    fn last(&self) -> Option<Place> {
+    fn last(&self) -> Option<Occurrence> {
         (self.len > 0).then(|| self.back(1))
     }
 }
@@ -119,7 +119,7 @@ mod tests {
             let (mut recent, mut list) = (Recent::default(), Vec::<(u32, Option<usize>)>::new());
             for (push, sym) in moves {
                 let sym = sym % 2;
-                let place = |at: usize| Place { at, before: 7 };
+                let place = |at: usize| Occurrence { at, before: 7 };
                 if push {
                     let before = recent.push(sym, place(list.len()));
                     list.push((sym, before));

@@ -24,7 +24,7 @@ const EDITS: usize = 4 * TAPE;
 
 /// A place of the round.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct RoundCall {
     sym: Sym,
     /// Its last execution, as far as it is entered.
     last: Last,
@@ -57,7 +57,7 @@ pub(super) struct Rounds {
     /// Its symbols; none if there is no round in progress.
     round: Vec<Sym>,
     /// Its places, or the first `filled` of a round that is to be; and others from before, for their memory.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<RoundCall>,
     filled: usize,
     coming: Vec<Sym>,
     /// Which round of the thread it is.
@@ -107,6 +107,7 @@ impl Rounds {
     pub(super) fn takes(&self, words: &[i64], changed: &mut Vec<u16>) -> bool {
         changed.clear();
         let Some(place) = self.places.get(self.next) else { return false };
+        // Mostly nothing has changed: one comparison of memory says so.
         equal(&place.now, words) || place.last.compare(&place.now, words, changed)
     }
 
@@ -163,11 +164,13 @@ impl Rounds {
     ) {
         self.know();
         let (at, whole) = (self.next, self.whole);
-        let Place { sym, turn, turns, before, .. } = self.places[at];
+        let RoundCall { sym, turn, turns, before, .. } = self.places[at];
         let of = &mut known[sym as usize];
+        // Executions before this one: those before the round, and in each round as many as the symbol has places.
         let event = of.events + whole * turns + turn;
         let mut last = None;
         for slot in changed.iter().map(|i| self.places[at].last.slot(*i)) {
+            // Positions ascend, so those of a slot follow each other. What came before the change is entered while it is known.
             if last != Some(slot) {
                 last = Some(slot);
                 settle(&mut of.columns[slot], &self.places, before, slot, event);
@@ -194,6 +197,7 @@ impl Rounds {
         infos: &[SymInfo],
         objects: &Objects,
     ) {
+        // Times are counted from the event before: the last one stays for those to come.
         let last = self.times.len() - 1;
         self.times.swap(0, last);
         self.times.truncate(1);
@@ -205,9 +209,11 @@ impl Rounds {
         let edited = mem::take(&mut self.edited);
         for &at in &edited {
             let sym = self.places[at].sym as usize;
+            // Before the digests: these put the new words in the place of those that the streams start from.
             self.enter_streams(at, &mut known[sym]);
             let (place, sums) = (&mut self.places[at], &mut self.lanes);
             let edits = &place.edits;
+            // Mostly one word changes from round to round, such as a counter: no lists of changes need to be made.
             if edits.iter().all(|e| e.at == edits[0].at) {
                 let changes = edits.iter().map(|e| (e.round, e.word));
                 let digest = |round, lane: usize, old, new| sums.note(round, lane, (old, new));
@@ -289,9 +295,11 @@ impl Rounds {
         }
         let digests = self.places[..self.round.len()].iter().map(|p| p.last.digests.lanes());
         self.lanes.end(digests, self.whole, self.next, lanes);
+        // Whole rounds are folded as one; what has begun of the next one is as if there had been no round.
         folder.push_rounds(&self.round, self.whole);
         self.round[..self.next].iter().for_each(|sym| folder.push(*sym));
         self.finder.note_rounds(&self.round, self.whole, self.next);
+        // A symbol's latest place has its last words, and enters for all its places; `in_round` says that it has not.
         let latest_first = (0..self.next).rev().chain((self.next..self.round.len()).rev());
         for i in latest_first {
             let place = &self.places[i];
@@ -323,10 +331,12 @@ impl Rounds {
         infos: &[SymInfo],
         times: (i64, i64),
     ) {
+        // Such a call may have other words and lengths each time, which places do not hold.
         if !simple {
             self.coming.clear();
             return self.finder.bar();
         }
+        // It hears of all events, so that a round is found again at once when this one is given up.
         let found = self.finder.note(sym);
         if self.coming.get(self.filled) == Some(&sym) {
             self.fill(sym, &known[sym as usize]);
@@ -346,7 +356,7 @@ impl Rounds {
     fn fill(&mut self, sym: Sym, known: &Known) {
         if self.places.len() == self.filled {
             let (last, now, edits) = (known.last.clone(), Vec::new(), Vec::new());
-            self.places.push(Place { sym, last, now, edits, turn: 0, turns: 0, before: 0, path: None });
+            self.places.push(RoundCall { sym, last, now, edits, turn: 0, turns: 0, before: 0, path: None });
         }
         let place = &mut self.places[self.filled];
         place.sym = sym;
@@ -371,10 +381,12 @@ impl Rounds {
         for place in &mut self.places[..self.round.len()] {
             let (last, turns) = so_far.get(&place.sym).copied().unwrap_or_default();
             place.turns = turns;
+            // Before the first place of a symbol in a round is its last one in the round before.
             if place.turn == 0 {
                 place.before = last;
             }
             let of = &mut known[place.sym as usize];
+            // From here on its places enter in turn, after what is known of the symbol alone.
             if turns > 1 && !of.in_round {
                 of.settle(infos[place.sym as usize].slots);
             }
@@ -388,13 +400,20 @@ impl Rounds {
 
 /// Enters a slot's words at the places of a symbol, of which the one at `latest` is the last that has been executed, for all
 /// executions before `event`.
-fn settle(column: &mut super::known::SlotColumn, places: &[Place], latest: usize, slot: usize, event: u64) {
+fn settle(
+    column: &mut super::known::SlotColumn,
+    places: &[RoundCall],
+    latest: usize,
+    slot: usize,
+    event: u64,
+) {
     let place = &places[latest];
     if place.turns == 1 {
         return column.settle(place.last.words_of(slot), event);
     }
     let mut turns = Vec::new();
     let mut at = latest;
+    // Back over the places only as far as the column has not heard of them.
     for _ in 0..place.turns.min(column.lacks(event)) {
         turns.push(places[at].last.words_of(slot));
         at = places[at].before;

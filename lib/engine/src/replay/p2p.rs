@@ -7,7 +7,7 @@ use anyhow::Result;
 use mpi::ffi;
 use st_model::calls::names;
 use st_model::values::{ANY_SOURCE, ANY_TAG};
-use st_replay::lookahead::{Outcome, is_open};
+use st_replay::lookahead::{Received, is_open};
 use st_replay::words::Words;
 
 use crate::replay::buffers::Span;
@@ -166,7 +166,7 @@ pub(crate) fn ireceive(r: &mut Replay<'_>, w: &mut Words<'_>, name: &str, functi
     let mut m = message(r, w)?;
     let slot = w.word()?;
     if is_open(m.peer, m.tag)
-        && let Outcome::Message { source, tag } = r.ahead.next_outcome()?
+        && let Received::Message { source, tag } = r.ahead.next_outcome()?
     {
         (m.peer, m.tag) = (source, tag);
     }

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use anyhow::{Context, Result};
 use mpi::ffi;
-use st_replay::lookahead::{Outcome, is_open};
+use st_replay::lookahead::{Received, is_open};
 use st_replay::words::Words;
 
 use crate::replay::call::{apply, integer};
@@ -117,7 +117,7 @@ fn arrived(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
 fn named(r: &mut Replay<'_>, source: i64, tag: i64) -> Result<(c_int, c_int)> {
     let (mut source, mut tag) = (source, tag);
     if is_open(source, tag)
-        && let Outcome::Message { source: from, tag: of } = r.ahead.next_outcome()?
+        && let Received::Message { source: from, tag: of } = r.ahead.next_outcome()?
     {
         (source, tag) = (from, of);
     }

@@ -1,8 +1,8 @@
 //! One rank from `MPI_Init` to `MPI_Finalize`.
 #![expect(unsafe_code, reason = "calls MPI")]
 
-mod agree;
 mod job;
+mod readiness;
 mod timed;
 
 use st_model::calls::names;
@@ -43,13 +43,13 @@ use crate::replay::handles::Handles;
 use crate::replay::objects::{Files, Infos, Own, Windows};
 use crate::replay::optional;
 use crate::replay::pause::{MadeAt, Pause};
-use crate::replay::probable::Others;
 use crate::replay::rank_threads::RankThreads;
 use crate::replay::requests::Requests;
+use crate::replay::sampled_messages::Others;
 use crate::replay::state::{Handler, Replay};
-use agree::agree;
 use job::{Action, Job};
 pub(crate) use job::{Assignment, Stops};
+use readiness::all_ready;
 use timed::Run;
 
 /// What a rank found in the trace.
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args, assignment: Assignment, prepared: Result<Prepared
             let pause = Pause::find();
             let _hidden = pause.hide();
             mpi!(MPI_Init(ptr::null_mut(), ptr::null_mut()))?;
-            agree(false)?;
+            all_ready(false)?;
             mpi!(MPI_Finalize())?;
             other.map(|_| Status::Ok)
         }

@@ -184,14 +184,14 @@ fn test(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
 
 /// Elements on the caller's side.
 #[derive(Clone, Copy)]
-struct Part {
+struct Elements {
     count: c_int,
     datatype: Type,
 }
 
-fn part(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Part> {
+fn part(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Elements> {
     let count = w.int()?;
-    Ok(Part { count, datatype: r.handles.datatype(w.word()?)? })
+    Ok(Elements { count, datatype: r.handles.datatype(w.word()?)? })
 }
 
 /// `target targetdisp targetcount targettype`, as recorded.
@@ -208,7 +208,7 @@ fn target(w: &mut Words<'_>) -> Result<Target> {
 
 /// The arguments that all accesses have.
 struct Access {
-    local: Part,
+    local: Elements,
     rank: c_int,
     disp: ffi::MPI_Aint,
     count: c_int,
@@ -217,7 +217,7 @@ struct Access {
 }
 
 /// The window is the next word.
-fn place(r: &mut Replay<'_>, w: &mut Words<'_>, local: Part, target: &Target) -> Result<Access> {
+fn place(r: &mut Replay<'_>, w: &mut Words<'_>, local: Elements, target: &Target) -> Result<Access> {
     let index = w.word()?;
     let datatype = r.handles.datatype(target.datatype)?;
     let span = datatype.span(target.count.into())?;
@@ -238,7 +238,7 @@ fn access(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<Access> {
 
 struct GetAccumulate {
     access: Access,
-    result: Part,
+    result: Elements,
     op: ffi::MPI_Op,
     from: *mut c_void,
     to: *mut c_void,

@@ -13,7 +13,7 @@ use st_model::sketch::{Sketch, bucket};
 
 use super::network::{EAGER, Link, Network};
 use super::step::{Call, Does, Sending};
-use super::walk::{Pace, Part, Sent, Thread};
+use super::walk::{Pace, PredictedPart, Sent, Thread};
 use crate::own::SHORT;
 use crate::transfers::{Fit, Transfers, median};
 
@@ -110,7 +110,7 @@ impl Pace<1> for Measures {
         *(if message.exit < posted[0] { &mut late.ended } else { &mut late.waited }) += 1;
     }
 
-    fn left(&mut self, thread: &Thread<1>, part: &Part<1>) {
+    fn left(&mut self, thread: &Thread<1>, part: &PredictedPart<1>) {
         let Some(doing) = self.doing(part.thread) else { return };
         if thread.call == part.call && part.of > 1 {
             doing.operation = Some((part.ready[0], part.of, part.bytes, part.far));

@@ -1,6 +1,6 @@
 //! What a run would take under other conditions: on another network, with computation faster or balanced.
 //!
-//! The search for waits tells a trace's steps ([`Step`]): what threads compute, what they send, receive and take part in.
+//! The search for waits tells a trace's steps ([`RunStep`]): what threads compute, what they send, receive and take part in.
 //! A walk over the steps ([`walk`]) finds when each thread is where. A network is fitted to the trace's own messages
 //! ([`Model`]); what a call takes beyond the waiting that this network explains is its own, and is kept. The same walk over
 //! an ideal network goes along with each search ([`crate::Efficiency::ideal`]).
@@ -17,6 +17,6 @@ pub use measure::Model;
 pub use network::{Link, Network};
 pub(crate) use pace::{Changed, Means, Recorded, Summing};
 pub use scenario::Scenario;
-pub(crate) use step::{Call, Does, Sending, Step};
+pub(crate) use step::{Call, Does, RunStep, Sending};
 pub(crate) use steps::Steps;
 pub(crate) use walk::Walk;

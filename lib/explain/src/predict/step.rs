@@ -39,7 +39,7 @@ pub(crate) struct Sending {
 /// A step. Ends of messages and parts in operations have numbers, which are used again once nothing more is said of
 /// them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum RunStep {
     /// A thread begins.
     Begin(u32, i64),
     /// A thread makes its next call. The steps after it, up to its next one, belong to it.

@@ -2,7 +2,7 @@
 
 use super::measure::Measures;
 use super::network::Network;
-use super::step::Step;
+use super::step::RunStep;
 use super::walk::{Computing, Walk};
 
 /// Where the search tells its steps to.
@@ -14,7 +14,7 @@ pub(crate) struct Steps {
     /// What messages take, if that is measured.
     measures: Option<Box<Walk<1, Measures>>>,
     /// All steps, if they are kept.
-    pub(crate) kept: Option<Vec<Step>>,
+    pub(crate) kept: Option<Vec<RunStep>>,
 }
 
 impl Default for Steps {
@@ -32,7 +32,7 @@ impl Steps {
     }
 
     #[inline]
-    pub(crate) fn tell(&mut self, step: Step) {
+    pub(crate) fn tell(&mut self, step: RunStep) {
         self.ideal.step(&step);
         self.measures.iter_mut().for_each(|measures| measures.step(&step));
         self.kept.iter_mut().for_each(|kept| kept.push(step));

@@ -6,7 +6,7 @@
 use st_model::num::{Exact as _, narrow};
 
 use super::network::Network;
-use super::step::{Call, Sending, Step};
+use super::step::{Call, RunStep, Sending};
 
 /// A thread.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ pub(crate) trait Pace<const K: usize> {
     /// The sender of a message completes it, whose receive is posted at these times.
     fn sent(&mut self, _message: &Sent<K>, _posted: &[i64; K]) {}
     /// A thread completes its part in a collective operation.
-    fn left(&mut self, _thread: &Thread<K>, _part: &Part<K>) {}
+    fn left(&mut self, _thread: &Thread<K>, _part: &PredictedPart<K>) {}
 }
 
 /// Threads compute as recorded; calls take nothing beyond waiting.
@@ -83,7 +83,7 @@ struct Posted<const K: usize> {
 
 /// A part in a collective operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<const K: usize> {
+pub(crate) struct PredictedPart<const K: usize> {
     pub(crate) thread: u32,
     /// The call that begins it.
     pub(crate) call: Option<usize>,
@@ -120,7 +120,7 @@ pub(crate) struct Walk<const K: usize, P> {
     threads: Vec<Thread<K>>,
     sends: Vec<Option<Sent<K>>>,
     receives: Vec<Option<Posted<K>>>,
-    members: Vec<Option<Part<K>>>,
+    members: Vec<Option<PredictedPart<K>>>,
     gathered: Gathered<K>,
     calls: usize,
 }
@@ -162,39 +162,43 @@ impl<const K: usize, P: Pace<K>> Walk<K, P> {
 
     /// The next step.
     #[inline]
-    pub(crate) fn step(&mut self, step: &Step) {
+    pub(crate) fn step(&mut self, step: &RunStep) {
         match *step {
-            Step::Begin(thread, at) => {
+            RunStep::Begin(thread, at) => {
                 let thread = &mut self.threads[thread as usize];
                 (thread.clock, thread.last, thread.begun) = ([at; K], at, true);
             }
-            Step::Call(call) => {
+            RunStep::Call(call) => {
                 let thread = &mut self.threads[call.thread as usize];
                 self.pace.enter(thread, &call);
                 (thread.last, thread.ends, thread.call) = (call.exit, 0, Some(self.calls));
                 self.calls += 1;
             }
-            Step::Send(send, what) => {
+            RunStep::Send(send, what) => {
                 let thread = &mut self.threads[what.thread as usize];
                 thread.ends += u32::from(what.message);
                 self.pace.sends(&what);
                 set(&mut self.sends, send, Sent { what, at: thread.clock, exit: thread.last });
             }
-            Step::Post { thread, receive } => {
+            RunStep::Post { thread, receive } => {
                 let at = self.threads[thread as usize].clock;
                 set(&mut self.receives, receive, Posted { thread, at });
             }
-            Step::Receive { send, receive } => self.receive(send, receive),
-            Step::Sent { send, receive } => self.sent(send, receive),
-            Step::Join { thread, member, bytes } => {
+            RunStep::Receive { send, receive } => self.receive(send, receive),
+            RunStep::Sent { send, receive } => self.sent(send, receive),
+            RunStep::Join { thread, member, bytes } => {
                 let Thread { clock: at, call, .. } = self.threads[thread as usize];
                 let ready = [i64::MIN; K];
-                set(&mut self.members, member, Part { thread, call, bytes, at, ready, of: 0, far: false });
+                set(
+                    &mut self.members,
+                    member,
+                    PredictedPart { thread, call, bytes, at, ready, of: 0, far: false },
+                );
             }
-            Step::Clear => self.gathered = Gathered::NONE,
-            Step::From(member) => self.gather(member),
-            Step::To { member, of } => self.reach(member, of),
-            Step::Leave(member) => {
+            RunStep::Clear => self.gathered = Gathered::NONE,
+            RunStep::From(member) => self.gather(member),
+            RunStep::To { member, of } => self.reach(member, of),
+            RunStep::Leave(member) => {
                 let Some(part) = get(&self.members, member) else { return };
                 let thread = &mut self.threads[part.thread as usize];
                 (0..K).for_each(|k| thread.no_sooner(k, part.ready[k]));

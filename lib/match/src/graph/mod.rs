@@ -14,8 +14,8 @@
 mod barriers;
 mod binding;
 mod collective;
+mod constraints;
 mod epochs;
-mod limits;
 mod matcher;
 mod share;
 mod sharing;
@@ -30,8 +30,8 @@ mod walk;
 pub use barriers::Barriers;
 pub use binding::Seen;
 pub use collective::Part;
+pub use constraints::{Bound, Latency, earliest, latest};
 pub use epochs::{Epochs, Turn};
-pub use limits::{Bound, Latency, earliest, latest};
 pub use matcher::Matcher;
 pub use share::{Links, ShareError, roll};
 pub use survey::{Ends, Positions, StreamEnds, at_ops, survey};
@@ -67,7 +67,7 @@ pub struct Op {
 
 /// The kinds of [`Op`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum GraphStep {
     /// A message arrives.
     Receive(usize),
     /// A message leaves for a rank on another node (`far`) or on the same one.
@@ -106,15 +106,15 @@ impl Op {
     /// What happens.
     #[must_use]
     #[inline]
-    pub fn step(self) -> Step {
+    pub fn step(self) -> GraphStep {
         let id = (self.code >> 3) as usize;
         match self.code & 7 {
-            RECEIVE | RECEIVE_PAIR => Step::Receive(id),
-            SEND_NEAR => Step::Send { message: id, far: false },
-            SEND_FAR => Step::Send { message: id, far: true },
-            LEAVE => Step::Leave(id),
-            TELL => Step::Tell(id),
-            _ => Step::Enter(id),
+            RECEIVE | RECEIVE_PAIR => GraphStep::Receive(id),
+            SEND_NEAR => GraphStep::Send { message: id, far: false },
+            SEND_FAR => GraphStep::Send { message: id, far: true },
+            LEAVE => GraphStep::Leave(id),
+            TELL => GraphStep::Tell(id),
+            _ => GraphStep::Enter(id),
         }
     }
     /// Whether a message arrives that is data of a collective operation.

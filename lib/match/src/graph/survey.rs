@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 use super::binding::{Seen, binding, rank_at};
 use super::tally::{Edge, Survey, Tally};
 use super::times::{NEVER, get, set};
-use super::{Graph, Instance, Latency, Links, NOBODY, Op, Shape, Step, earliest};
+use super::{Graph, GraphStep, Instance, Latency, Links, NOBODY, Op, Shape, earliest};
 
 /// Surveys the messages of a graph. `points` gives the points of a stream.
 ///
@@ -86,16 +86,16 @@ impl Ends {
         let mut all = points.into_iter().inspect(|t| *span = Some((span.map_or(*t, |e| e.0), *t)));
         at_ops(&graph.ops[stream], &mut all, |op, t| {
             let place = match op.step() {
-                Step::Send { message, .. } => {
+                GraphStep::Send { message, .. } => {
                     set(&self.sent, message, t);
                     message
                 }
-                Step::Tell(message) => message,
+                GraphStep::Tell(message) => message,
                 // It stands for leaving a collective operation of another process.
-                Step::Receive(m) if graph.senders[m] == NOBODY => m,
-                Step::Receive(_) => return,
-                Step::Enter(i) => return set(&self.members, positions.sender(i), t),
-                Step::Leave(i) => return set(&self.members, positions.receiver(i), t),
+                GraphStep::Receive(m) if graph.senders[m] == NOBODY => m,
+                GraphStep::Receive(_) => return,
+                GraphStep::Enter(i) => return set(&self.members, positions.sender(i), t),
+                GraphStep::Leave(i) => return set(&self.members, positions.receiver(i), t),
             };
             if let Some((process, link)) = links.route(place) {
                 read.out.push((process, link, t));
@@ -159,7 +159,7 @@ impl Ends {
         // Of the pairs of a collective operation the one that binds, and the point at which they are received.
         let mut binding: Option<(u32, Edge)> = None;
         at_ops(&graph.ops[stream], &mut points.into_iter(), |op, t| {
-            let Step::Receive(m) = op.step() else { return };
+            let GraphStep::Receive(m) = op.step() else { return };
             let Some(from) = graph.streams.get(graph.senders[m] as usize) else { return };
             let (sent, latency) = (self.sent[m].load(Ordering::Relaxed), latency.between(from.node, to.node));
             let edge = Edge { from: from.rank, to: to.rank, sent, received: t, latency };

@@ -1,6 +1,6 @@
 //! The online encoder.
 
-use super::cursor::{Copied, Parts, Place, Run};
+use super::cursor::{Copied, ElementCursor, Parts, Run};
 use crate::num::Exact;
 
 /// Values that must agree after a hash hit before a copy begins. A copy costs as much as three plain values in
@@ -34,7 +34,7 @@ enum Mode {
 /// A walk through earlier elements whose values are compared with the arriving ones.
 #[derive(Debug, Clone, Copy, Default)]
 struct Track {
-    place: Place,
+    place: ElementCursor,
     /// The value after `place`'s; `place` has already moved onto it.
     expected: i64,
     /// Whether `expected` is the first value of its element.
@@ -59,7 +59,7 @@ pub(super) struct Coder {
     plain: u32,
     /// Candidate (mode `Plain`, `Run`) or running copy (mode `Copy`).
     track: Option<Track>,
-    wrap: Place,
+    wrap: ElementCursor,
     /// Direct-mapped by tag: hash of a context, and one more than the element at its end (0: empty).
     slots: Vec<(u32, u32)>,
 }
@@ -86,6 +86,7 @@ impl Coder {
         while left > 0 {
             self.push(value);
             left -= 1;
+            // A candidate would have to see each value; without one, the rest of a constant run is one addition.
             if self.mode == Mode::Run
                 && self.track.is_none()
                 && let Some(run) = self.runs.last_mut()
@@ -140,6 +141,7 @@ impl Coder {
                     self.tip = value;
                     return;
                 }
+                // First what the copy leaves behind is settled, then the value is looked at as any other.
                 self.track = None;
                 self.leave_copy();
             }
@@ -204,6 +206,8 @@ impl Coder {
         self.follow(value);
         let [near, far] = self.append(value);
         let unsure = self.track.is_none_or(|track| track.agreed < FAR);
+        // A long context has agreed in more tokens than confirm a copy, so it replaces a candidate that may be chance. Short
+        // contexts are often chance: one candidate at a time is followed, until it is wrong.
         if let Some(found) = far.filter(|_| unsure) {
             self.track = Track::new(&self.lits, &self.runs, found);
             if let Some(track) = &mut self.track {
@@ -229,6 +233,7 @@ impl Coder {
         if self.slots.len() < self.lits.len().min(SLOTS) {
             self.grow_slots();
         }
+        // With every doubling of the elements beyond the table's size, half as many contexts are entered: see SLOTS.
         let thin = usize::BITS - (self.lits.len() / (2 * SLOTS)).leading_zeros();
         let near = self.context.short(thin).and_then(|tag| self.remember(tag));
         let far = self.context.long(thin).and_then(|tag| self.remember(tag));
@@ -243,9 +248,11 @@ impl Coder {
         self.plain = 0;
         let bound = (self.lits.len() * 2).to_u64().max(SHORT);
         let Some(copy) = self.copies.pop_if(|copy| copy.n <= bound) else {
+            // The copy's values were not entered one by one: the last of them stands for all.
             self.context.enter(self.tip);
             return;
         };
+        // Its values are read from where it began, and take the way of any others, but that they begin no copy.
         let mut track = Track { place: self.wrap, ..Track::default() };
         for _ in 0..copy.n {
             track.step_cyclic(&self.lits, &self.runs, copy.at, self.wrap);
@@ -272,9 +279,10 @@ impl Coder {
         }
         self.copies.push(Copied { at: end, start, n: 1 });
         self.tip = value;
-        self.wrap = Place::at_start(&self.lits, &self.runs, start);
+        self.wrap = ElementCursor::at_start(&self.lits, &self.runs, start);
         // The candidate may have seen a run while it still grew: start again from the named place.
         track.place = self.wrap;
+        // Past the value that has just come, onto the next one.
         track.step_cyclic(&self.lits, &self.runs, end, self.wrap);
         track.step_cyclic(&self.lits, &self.runs, end, self.wrap);
         self.mode = Mode::Copy;
@@ -310,6 +318,8 @@ impl Coder {
     /// Enters the last element under a context; returns the start after the context's latest earlier occurrence.
     fn remember(&mut self, tag: u32) -> Option<usize> {
         let place = slot_of(tag, self.slots.len());
+        // One entry per slot, the latest: others of the same slot are forgotten, which costs a copy and never correctness, since
+        // values are compared before one begins.
         let (found, start) = self.slots[place];
         self.slots[place] = (tag, u32::try_from(self.lits.len()).ok()?);
         if start == 0 || found != tag { None } else { usize::try_from(start).ok() }
@@ -327,13 +337,15 @@ impl Coder {
 impl Track {
     /// A candidate that starts after the first value of element `start − 1`, if something follows there.
     fn new(lits: &[i64], runs: &[Run], start: usize) -> Option<Self> {
-        let mut track = Self { place: Place::at_start(lits, runs, start), first: true, ..Self::default() };
+        let mut track =
+            Self { place: ElementCursor::at_start(lits, runs, start), first: true, ..Self::default() };
         track.step(lits, runs, lits.len()).then_some(track)
     }
 
     /// Moves onto the next value; false at the end.
     #[inline]
     fn step(&mut self, lits: &[i64], runs: &[Run], end: usize) -> bool {
+        // Copies begin behind the first value of an element: places further inside a run have no name.
         self.start = self.first.then_some(self.place.pos);
         self.first = self.place.rest == 0;
         if !self.first {
@@ -348,7 +360,7 @@ impl Track {
 
     /// Moves onto the next value of the cycle from `wrap` to element `end`.
     #[inline]
-    fn step_cyclic(&mut self, lits: &[i64], runs: &[Run], end: usize, wrap: Place) {
+    fn step_cyclic(&mut self, lits: &[i64], runs: &[Run], end: usize, wrap: ElementCursor) {
         if self.place.rest == 0 && self.place.pos == end {
             self.place = wrap;
         }
@@ -380,6 +392,7 @@ impl Context {
     #[inline]
     fn enter(&mut self, token: i64) {
         let new = spread(token);
+        // Rolling hashes: what goes out is taken out with the power of the factor that it has come to have.
         let third = if self.next >= SHORT_CONTEXT { self.next } else { self.next + LONG } - SHORT_CONTEXT;
         let turned = |hash: u64, gone: u64| hash.wrapping_sub(gone).wrapping_mul(FACTOR).wrapping_add(new);
         self.short = turned(self.short, self.tokens[third].wrapping_mul(FACTOR.wrapping_mul(FACTOR)));

@@ -39,7 +39,7 @@ impl Parts<'_> {
 
 /// A place among the elements `..end` that moves one value at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ElementCursor {
     /// Next element.
     pub(super) pos: usize,
     /// Index of the first run at or after `pos`.
@@ -50,7 +50,7 @@ pub(super) struct Place {
     pub(super) rest: u64,
 }
 
-impl Place {
+impl ElementCursor {
     /// The place after the first value of element `start − 1`, or the beginning.
     pub(super) fn at_start(lits: &[i64], runs: &[Run], start: usize) -> Self {
         let run = runs.partition_point(|run| run.at + 1 < start);
@@ -108,7 +108,7 @@ impl Place {
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     parts: Parts<'a>,
-    place: Place,
+    place: ElementCursor,
     /// Elements end here in the current stage (plain elements or copy).
     limit: usize,
     /// Values left in the current copy; without bound between copies.
@@ -116,13 +116,13 @@ pub struct Cursor<'a> {
     /// Next copy to begin.
     next_copy: usize,
     /// Where the current copy wraps to.
-    wrap: Option<Place>,
+    wrap: Option<ElementCursor>,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
         let limit = parts.copies.first().map_or(parts.lits.len(), |copy| copy.at);
-        Self { parts, place: Place::default(), limit, left: u64::MAX, next_copy: 0, wrap: None }
+        Self { parts, place: ElementCursor::default(), limit, left: u64::MAX, next_copy: 0, wrap: None }
     }
 
     /// The next value; an empty stream yields 0.
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
             return self.wrap.is_some().then_some(copied);
         }
         let in_run = now.step == 0
-            && Place { rest: 0, ..now } == Place { rest: 0, ..then }
+            && ElementCursor { rest: 0, ..now } == ElementCursor { rest: 0, ..then }
             && then.rest.checked_sub(now.rest) == Some(read);
         in_run.then(|| copied.min(now.rest / read))
     }
@@ -213,7 +213,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn begin_copy(&mut self, copy: Copied) {
-        let place = Place::at_start(self.parts.lits, self.parts.runs, copy.start);
+        let place = ElementCursor::at_start(self.parts.lits, self.parts.runs, copy.start);
         self.place = place;
         self.wrap = Some(place);
         self.limit = copy.at;
@@ -223,7 +223,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn leave_copy(&mut self) {
-        self.place = Place::before(self.parts.runs, self.limit);
+        self.place = ElementCursor::before(self.parts.runs, self.limit);
         self.wrap = None;
         self.left = u64::MAX;
         self.limit = self.parts.copies.get(self.next_copy).map_or(self.parts.lits.len(), |copy| copy.at);

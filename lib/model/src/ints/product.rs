@@ -1,6 +1,6 @@
 //! Products over the values of a stream, in time of its encoding instead of its length.
 
-use super::cursor::{Parts, Place};
+use super::cursor::{ElementCursor, Parts};
 use super::sealed::Sealed;
 
 /// What a sequence amounts to, put together from what its parts amount to: a monoid.
@@ -39,16 +39,16 @@ impl Sealed {
         let mut sum = Sum { parts, one, left: len, all: C::empty() };
         let mut at = 0;
         for copy in parts.copies {
-            sum.elements(Place::before(parts.runs, at), copy.at, false);
+            sum.elements(ElementCursor::before(parts.runs, at), copy.at, false);
             at = copy.at;
             let open = copy.at == parts.lits.len();
             sum.copy(
-                Place::at_start(parts.lits, parts.runs, copy.start),
+                ElementCursor::at_start(parts.lits, parts.runs, copy.start),
                 copy.at,
                 if open { u64::MAX } else { copy.n },
             );
         }
-        sum.elements(Place::before(parts.runs, at), parts.lits.len(), true);
+        sum.elements(ElementCursor::before(parts.runs, at), parts.lits.len(), true);
         sum.all
     }
 }
@@ -64,14 +64,14 @@ struct Sum<'a, C, F> {
 
 impl<C: Chain, F: Fn(i64) -> C> Sum<'_, C, F> {
     /// Elements from a place up to the `end`-th. The last one of a stream goes on for ever.
-    fn elements(&mut self, place: Place, end: usize, open: bool) {
+    fn elements(&mut self, place: ElementCursor, end: usize, open: bool) {
         let (product, n) = self.block(place, end, open, self.left);
         self.all = self.all.then(product);
         self.left -= n;
     }
 
     /// `n` values that go round from a place to the `end`-th element.
-    fn copy(&mut self, place: Place, end: usize, n: u64) {
+    fn copy(&mut self, place: ElementCursor, end: usize, n: u64) {
         let n = n.min(self.left);
         let (round, length) = self.block(place, end, false, n);
         if length == 0 {
@@ -83,7 +83,7 @@ impl<C: Chain, F: Fn(i64) -> C> Sum<'_, C, F> {
     }
 
     /// The product of at most `most` values from a place up to the `end`-th element, and their number.
-    fn block(&self, mut place: Place, end: usize, open: bool, most: u64) -> (C, u64) {
+    fn block(&self, mut place: ElementCursor, end: usize, open: bool, most: u64) -> (C, u64) {
         let (mut product, mut left) = (C::empty(), most);
         if place.rest > 0 {
             let n = place.rest.min(left);

@@ -34,7 +34,7 @@ pub struct CallSites {
 
 /// A function of a site's stack, as far as it matters here; texts by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Step {
+struct NamedFrame {
     /// The whole text.
     text: u32,
     /// The function, or the text if that is not known.
@@ -49,7 +49,7 @@ struct Step {
     named_after: bool,
 }
 
-impl Step {
+impl NamedFrame {
     fn has_function(&self) -> bool {
         self.function != self.text
     }
@@ -190,7 +190,7 @@ impl CallSites {
         let mut texts = Texts::default();
         let stacks = stacks(&self.table, &mut texts);
         let layers = wrapper_layers(&stacks);
-        let kept: Vec<Vec<Step>> = stacks.iter().map(|stack| trail(stack, &layers)).collect();
+        let kept: Vec<Vec<NamedFrame>> = stacks.iter().map(|stack| trail(stack, &layers)).collect();
         let trails: Vec<Vec<u32>> = kept.iter().map(|steps| steps.iter().map(|s| s.text).collect()).collect();
         let chosen = chosen(&trails);
         // Different stacks may come through one line: what they call there tells them apart.
@@ -216,8 +216,10 @@ impl CallSites {
             self.locations.push(location.and_then(|text| texts.locations.get(text).cloned()));
             let nameless = !site.label.is_empty() || trail.is_empty();
             let lines = trail.iter().all(|t| texts.is_named(*t)).then(|| texts.hash(trail.iter().copied()));
-            let functions =
-                steps.iter().all(Step::has_function).then(|| texts.hash(steps.iter().map(|s| s.function)));
+            let functions = steps
+                .iter()
+                .all(NamedFrame::has_function)
+                .then(|| texts.hash(steps.iter().map(|s| s.function)));
             self.identities.push([lines, functions].map(|id| id.filter(|_| !nameless)));
         }
         self.others = self
@@ -261,8 +263,8 @@ fn words(location: &Location, text: String) -> Vec<String> {
 }
 
 /// The steps of each site, innermost first.
-fn stacks(table: &SiteTable, texts: &mut Texts) -> Vec<Vec<Step>> {
-    let mut known: HashMap<Frame, Vec<Step>, FixedState> = HashMap::default();
+fn stacks(table: &SiteTable, texts: &mut Texts) -> Vec<Vec<NamedFrame>> {
+    let mut known: HashMap<Frame, Vec<NamedFrame>, FixedState> = HashMap::default();
     let mut all = Vec::with_capacity(table.sites().len());
     for site in table.sites() {
         let mut stack = Vec::new();
@@ -274,7 +276,7 @@ fn stacks(table: &SiteTable, texts: &mut Texts) -> Vec<Vec<Step>> {
     all
 }
 
-fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<Step> {
+fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<NamedFrame> {
     let module = table.module_of(frame).cloned().unwrap_or_default();
     let own_module = layers::is_own_module(&module.path);
     let step = |l: &Location| {
@@ -286,7 +288,7 @@ fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<Step> {
             texts.locations.insert(text, l.clone());
         }
         let function = l.function.as_deref();
-        Step {
+        NamedFrame {
             text,
             function: function.map_or(text, |name| texts.number(name.to_owned())),
             layer: texts.number(l.file.as_deref().unwrap_or(&module.path).to_owned()),
@@ -300,7 +302,7 @@ fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<Step> {
 
 /// The layers all of whose functions make one MPI call, if one of them is called from several places or most are called as MPI's
 /// functions are, and something outside of it calls each. One function that is called from several places is no layer: its callers are told apart anyhow.
-fn wrapper_layers(stacks: &[Vec<Step>]) -> HashSet<u32> {
+fn wrapper_layers(stacks: &[Vec<NamedFrame>]) -> HashSet<u32> {
     #[derive(Default)]
     struct Layer {
         /// By function: the places of its MPI calls, and where these are called from.
@@ -334,8 +336,8 @@ fn wrapper_layers(stacks: &[Vec<Step>]) -> HashSet<u32> {
 }
 
 /// A stack's own functions outside of wrappers; of those in wrappers if there are no others; else of all.
-fn trail(stack: &[Step], layers: &HashSet<u32>) -> Vec<Step> {
-    let mut own: Vec<Step> = stack.iter().copied().filter(|s| s.own).collect();
+fn trail(stack: &[NamedFrame], layers: &HashSet<u32>) -> Vec<NamedFrame> {
+    let mut own: Vec<NamedFrame> = stack.iter().copied().filter(|s| s.own).collect();
     let outside = own.iter().position(|s| !s.wrapper && !layers.contains(&s.layer));
     own.drain(..outside.unwrap_or(0));
     if own.is_empty() { stack.to_vec() } else { own }

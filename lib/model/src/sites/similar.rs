@@ -24,14 +24,14 @@ use crate::calls::CallId;
 
 /// A range of addresses in a module: frames in it count as equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct AddressRange {
     /// File name of the module.
     pub module: String,
     /// First offset, and the one after the last.
     pub offsets: std::ops::Range<u64>,
 }
 
-impl FromStr for Place {
+impl FromStr for AddressRange {
     type Err = &'static str;
 
     /// Reads `MODULE+0xFROM-0xTO`, the last offset included.
@@ -53,7 +53,7 @@ pub struct Similar {
     /// Distance from which on stacks differ; 1: from one frame on.
     pub threshold: usize,
     /// Ranges of addresses in which frames do not differ.
-    pub places: Vec<Place>,
+    pub places: Vec<AddressRange>,
 }
 
 impl Default for Similar {
@@ -195,7 +195,7 @@ mod tests {
         let nearest: &[(CallId, &[u64])] =
             &[(SEND, &[1, 2, 3]), (SEND, &[1, 5, 6, 7]), (SEND, &[1, 5, 6, 3])];
         assert_eq!(sites(4, &[], nearest), [0, 1, 1]);
-        assert_eq!("libx.so".parse::<Place>(), Err("not MODULE+0xFROM-0xTO"));
+        assert_eq!("libx.so".parse::<AddressRange>(), Err("not MODULE+0xFROM-0xTO"));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Finding a place in a walk without walking there.
 
-use super::{FlatTree, Frame, Item, Walk, WalkError};
+use super::{FlatTree, Item, LoopPosition, Walk, WalkError};
 use crate::ints::{Cursor, Together};
 use crate::num::{Exact as _, saturate};
 
@@ -177,7 +177,7 @@ impl<'t> Search<'t, '_> {
             counts.splice(at + 1..after, state);
             if turns < times {
                 let still = saturate::<i64>(times - turns) - 1;
-                frames.push(Frame { first: at + 1, end, turns: n, left: still });
+                frames.push(LoopPosition { first: at + 1, end, turns: n, left: still });
                 (at, end) = (at + 1, after);
             } else {
                 at = after;

@@ -1,7 +1,7 @@
 //! How ranks are put together.
 
 use crate::cluster::tolerance::Tolerance;
-use crate::lossy::Kind;
+use crate::lossy::ParamKind;
 use crate::user::Param;
 
 /// Which signatures tell ranks apart.
@@ -29,7 +29,7 @@ pub struct Options {
     /// Expressions for parameters.
     pub users: Vec<Param>,
     /// Parameters that do not tell ranks apart: where they differ, a histogram takes their place.
-    pub force_merge: Vec<Kind>,
+    pub force_merge: Vec<ParamKind>,
     /// Whether what ranks asked of their own place (coordinates, neighbours) tells them apart, too. It is kept in any case.
     pub asked: bool,
 }

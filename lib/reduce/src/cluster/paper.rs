@@ -30,12 +30,12 @@ use st_model::sites::{Frame, SiteTable};
 use st_model::tree::Walk;
 
 use crate::cluster::options::Options;
+use crate::cluster::rank_view::View;
 use crate::cluster::signature::{halves, total};
 use crate::cluster::slot::Stand;
 use crate::cluster::tolerance::Average;
-use crate::cluster::view::View;
 use crate::codes::code;
-use crate::lossy::Kind;
+use crate::lossy::ParamKind;
 use crate::user;
 use crate::who::Who;
 
@@ -117,7 +117,7 @@ pub fn parameters(section: &Section, rank: u32, options: &Options) -> Parameters
             let row = CallTable::builtin().get(symbol.call);
             for (slot, s) in slots.iter().zip(streams) {
                 let len = s.lens.as_ref().map_or(n, |l| total(view.stream(l), n));
-                let kind = row.and_then(|row| Kind::of(row, slot));
+                let kind = row.and_then(|row| ParamKind::of(row, slot));
                 let as_said = || {
                     let form = user::form(&options.users, section, at, &slot.name)?;
                     let codes = code(view.stream(&s.values), form, own, len)?;

@@ -17,12 +17,12 @@ use st_model::unite::{Partitions, Renaming, Times, United};
 
 use crate::cluster::options::{Options, Signatures};
 use crate::cluster::paper::stands;
+use crate::cluster::rank_view::{Owns, View, index};
 use crate::cluster::signature::{Signature, total};
-use crate::cluster::slot::{Before, End, How, Mine, Part, Rules, SlotCluster, rewritten};
+use crate::cluster::slot::{Before, End, How, Mine, Rules, SlotCluster, SlotOfRanks, rewritten};
 use crate::cluster::tolerance::{Tolerance, united};
-use crate::cluster::view::{Owns, View, index};
 use crate::codes::decode;
-use crate::lossy::Kind;
+use crate::lossy::ParamKind;
 use crate::user;
 use crate::who::Who;
 
@@ -295,7 +295,7 @@ impl SymbolCluster {
         }
         let mut voided = 0;
         for (i, (slot, streams)) in slots.iter().zip(streams).enumerate() {
-            let part = Part { section, ranks: all, owns: &owns, streams, executions: self.executions };
+            let part = SlotOfRanks { section, ranks: all, owns: &owns, streams, executions: self.executions };
             let mut known = before.clone();
             let mut tried = None;
             for (rank, own) in &owns {
@@ -319,7 +319,7 @@ impl SymbolCluster {
                     }
                 } else {
                     let row = CallTable::builtin().get(symbol.call);
-                    let kind = row.and_then(|row| Kind::of(row, slot));
+                    let kind = row.and_then(|row| ParamKind::of(row, slot));
                     let forced = kind.is_some_and(|kind| options.force_merge.contains(&kind));
                     let user = user::form(&options.users, section, s, &slot.name);
                     let how =

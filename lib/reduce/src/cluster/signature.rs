@@ -137,7 +137,7 @@ pub(crate) fn halves(hash: u128) -> [u64; 2] {
 }
 
 /// A body in execution whose iterations differ.
-struct Frame {
+struct OpenLoop {
     first: usize,
     end: usize,
     /// Iterations still to begin.
@@ -169,7 +169,7 @@ pub fn of_tree(tree: &FlatTree, counts: &[Sealed], leaf: impl Fn(u32) -> Signatu
         visit[at] = once[at].zip(count).map(|(s, n)| s.times(saturate(n)));
     }
     let mut cursors: Vec<Cursor<'_>> = counts.iter().map(Sealed::cursor).collect();
-    let mut frames: Vec<Frame> = Vec::new();
+    let mut frames: Vec<OpenLoop> = Vec::new();
     let (mut at, mut end, mut all) = (0, items.len(), Signature::empty());
     loop {
         if at >= end {
@@ -197,7 +197,7 @@ pub fn of_tree(tree: &FlatTree, counts: &[Sealed], leaf: impl Fn(u32) -> Signatu
         } else if count == 0 {
             at = after;
         } else {
-            frames.push(Frame { first: at + 1, end, left: count - 1, before: all });
+            frames.push(OpenLoop { first: at + 1, end, left: count - 1, before: all });
             (at, end, all) = (at + 1, after, Signature::empty());
         }
     }

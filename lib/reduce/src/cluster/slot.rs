@@ -41,7 +41,7 @@ pub(crate) struct How {
 
 /// What the ranks of a section have in a slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct SlotOfRanks<'a> {
     pub(crate) section: &'a Section,
     pub(crate) ranks: &'a RankList,
     /// Who they are in the calls; `None` if that changes.
@@ -50,7 +50,7 @@ pub(crate) struct Part<'a> {
     pub(crate) executions: u64,
 }
 
-impl Part<'_> {
+impl SlotOfRanks<'_> {
     /// The streams of an elastic one, and the ranks of each.
     fn classes<'b>(&'b self, e: &'b Elastic) -> impl Iterator<Item = (&'b Sealed, &'b RankList)> {
         let classes = self.section.partitions.get(e.partition as usize).map_or(&[][..], |p| &p.classes);
@@ -131,7 +131,7 @@ impl SlotCluster {
     }
 
     /// Adds ranks of another cluster at once, if they have what is stored here in the same form. Whether that is so.
-    pub(crate) fn takes(&mut self, part: &Part<'_>, renaming: &Renaming) -> bool {
+    pub(crate) fn takes(&mut self, part: &SlotOfRanks<'_>, renaming: &Renaming) -> bool {
         let values = &part.streams.values;
         let known = |(_, own): &(u32, Option<Own>)| own.is_some();
         let sane = |s: &Sealed| are_sane(s, values.form);

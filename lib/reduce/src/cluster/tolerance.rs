@@ -18,8 +18,8 @@ use st_model::groups::{refine, tells_apart};
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Partition, Section};
 
+use crate::cluster::rank_view::View;
 use crate::cluster::signature::total;
-use crate::cluster::view::View;
 
 /// How much counts may differ: in millionths of the larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -122,13 +122,13 @@ impl Tolerance {
 }
 
 /// Where a slot with counts is: thread, symbol, slot.
-type Place = (usize, usize, usize);
+type SlotIndex = (usize, usize, usize);
 
 /// Unites the ranks of a section whose counts are near each other, and voids the lanes of counts that are replaced.
 pub(crate) fn united(section: &mut Section, tolerance: Tolerance, asked: bool) {
     let places = places(section);
     // Ranks by the classes they are in: of all that is no count, and of counts.
-    let differing: Vec<Place> =
+    let differing: Vec<SlotIndex> =
         places.iter().copied().filter(|p| values(section, *p).is_some_and(|e| e.streams.len() > 1)).collect();
     if differing.is_empty() {
         return;
@@ -161,7 +161,7 @@ fn chosen<'a>(section: &'a Section, numbers: &'a BTreeSet<u32>) -> impl Iterator
 }
 
 /// Slots that are counts.
-fn places(section: &Section) -> Vec<Place> {
+fn places(section: &Section) -> Vec<SlotIndex> {
     let mut out = Vec::new();
     for (t, thread) in section.threads.iter().enumerate() {
         for (s, (symbol, streams)) in section.symbols.iter().zip(&thread.params).enumerate() {
@@ -172,12 +172,12 @@ fn places(section: &Section) -> Vec<Place> {
     out
 }
 
-fn values(section: &Section, (t, s, i): Place) -> Option<&Elastic> {
+fn values(section: &Section, (t, s, i): SlotIndex) -> Option<&Elastic> {
     Some(&section.threads.get(t)?.params.get(s)?.get(i)?.values)
 }
 
 /// Partitions of all streams but these, and those that tell no ranks apart.
-fn all_partitions(section: &Section, but: &[Place], asked: bool) -> Vec<u32> {
+fn all_partitions(section: &Section, but: &[SlotIndex], asked: bool) -> Vec<u32> {
     let mut out = Vec::new();
     for (t, thread) in section.threads.iter().enumerate() {
         out.extend(thread.counts.iter().map(|c| c.partition));
@@ -194,7 +194,7 @@ fn all_partitions(section: &Section, but: &[Place], asked: bool) -> Vec<u32> {
     out
 }
 
-fn average(section: &Section, (t, s, i): Place, rank: u32) -> Average {
+fn average(section: &Section, (t, s, i): SlotIndex, rank: u32) -> Average {
     let view = View { section, rank };
     let Some(thread) = section.threads.get(t) else { return Average { sum: 0, n: 0 } };
     let executions = view.executions(thread).get(s).copied().unwrap_or(0);
@@ -204,7 +204,7 @@ fn average(section: &Section, (t, s, i): Place, rank: u32) -> Average {
 }
 
 /// Gives each group the values of its lowest rank.
-fn replace(section: &mut Section, (t, s, i): Place, groups: &[RankList]) {
+fn replace(section: &mut Section, (t, s, i): SlotIndex, groups: &[RankList]) {
     let Some(elastic) = values(section, (t, s, i)).cloned() else { return };
     let mut classes: Vec<(usize, RankList)> = Vec::new();
     let Some(partition) = section.partitions.get(elastic.partition as usize).cloned() else { return };

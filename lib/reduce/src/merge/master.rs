@@ -47,14 +47,14 @@ pub struct Master {
 
 #[derive(Debug)]
 struct Node {
-    kind: Kind,
+    kind: NodeContent,
     counts: Classes,
     /// Count of ranks that do not have the node: 1 for a pseudo-loop put around nodes they have, else 0.
     absent: i64,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum NodeContent {
     Leaf(Sym),
     Body(Vec<Id>),
 }
@@ -91,6 +91,8 @@ impl Master {
     pub fn add(&mut self, tree: &FlatTree, counts: &[Elastic], partitions: &[Partition], ranks: &RankList) {
         let items = tree.items();
         let key = shape_of_all(items);
+        // Where nodes are depends on shapes alone, and stays: the master only grows. A loop that is put around nodes later counts
+        // 1 for the ranks that have come before (`absent`).
         let mapping = match self.known.get(&key) {
             Some(m) => Arc::clone(m),
             None => {
@@ -135,6 +137,7 @@ impl Master {
         map: &mut Mapping,
     ) -> Vec<Id> {
         let agnostic = self.loops == Loops::Agnostic;
+        // Both change the master's list, so they go before its shapes are taken. The exact one goes first: what it wraps needs no guess.
         if agnostic {
             self.wrap_bare_runs(&mut list, incoming, tree);
             self.wrap_covering_runs(&mut list, incoming, tree);
@@ -144,11 +147,12 @@ impl Master {
         let leaves: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
         let piece_shapes: Vec<u64> = pieces.iter().map(|p| tree.piece_shape(p)).collect();
         let piece_leaves: Vec<HashSet<Sym>> = pieces.iter().map(|p| tree.leaf_set(p)).collect();
-        let body = |i: usize| matches!(self.nodes[list[i]].kind, Kind::Body(_));
+        let body = |i: usize| matches!(self.nodes[list[i]].kind, NodeContent::Body(_));
         let weight = |i: usize, j: usize| {
             if shapes[i] == piece_shapes[j] {
                 return weight_of(leaves[i].len());
             }
+            // Two loops that differ become one if they share half of the smaller one's calls. A leaf has no place to take anything in.
             if !agnostic || !body(i) || tree.is_leaf(&pieces[j]) {
                 return 0;
             }
@@ -171,6 +175,7 @@ impl Master {
     ) -> Vec<Id> {
         let mut out = Vec::with_capacity(list.len());
         let (mut i, mut j) = (0, 0);
+        // The pair behind the last one is both ends: what is left of the lists is one more gap.
         for &(a, b) in pairs.iter().chain([&(list.len(), pieces.len())]) {
             out.extend_from_slice(&list[i..a]);
             for piece in &pieces[j..b] {
@@ -195,24 +200,26 @@ impl Master {
                 tree.children(*at)
             }
             Piece::Bare(run) => {
+                // The rank has no such loop: its tree has no position for it, but it goes through it once.
                 map.once.push(id);
                 run.clone()
             }
         };
-        if let Kind::Body(list) = &mut self.nodes[id].kind {
+        if let NodeContent::Body(list) = &mut self.nodes[id].kind {
+            // Taken out, since the whole master takes part in merging what is inside.
             let list = std::mem::take(list);
             let list = self.merge_lists(list, &inner, tree, map);
-            self.nodes[id].kind = Kind::Body(list);
+            self.nodes[id].kind = NodeContent::Body(list);
         }
     }
 
     /// Adds an incoming node with all below it as new master nodes.
     fn adopt(&mut self, at: usize, tree: &Incoming<'_>, map: &mut Mapping) -> Id {
         let kind = match tree.items[at] {
-            Item::Leaf { sym } => Kind::Leaf(sym),
+            Item::Leaf { sym } => NodeContent::Leaf(sym),
             Item::Body { .. } => {
                 let inner = tree.children(at);
-                Kind::Body(inner.into_iter().map(|c| self.adopt(c, tree, map)).collect())
+                NodeContent::Body(inner.into_iter().map(|c| self.adopt(c, tree, map)).collect())
             }
         };
         let id = self.push(kind, 0);
@@ -220,7 +227,7 @@ impl Master {
         id
     }
 
-    fn push(&mut self, kind: Kind, absent: i64) -> Id {
+    fn push(&mut self, kind: NodeContent, absent: i64) -> Id {
         self.nodes.push(Node { kind, counts: Classes::default(), absent });
         self.nodes.len() - 1
     }
@@ -229,17 +236,19 @@ impl Master {
     fn wrap_bare_runs(&mut self, list: &mut Vec<Id>, incoming: &[usize], tree: &Incoming<'_>) {
         for &at in incoming {
             let body = tree.children(at);
+            // A leaf, or a loop of one node, which folding does not make: that is the node with a larger count.
             if body.len() < 2 {
                 continue;
             }
             let shapes: Vec<u64> = list.iter().map(|&id| self.shape(id)).collect();
+            // The master has that loop, and will be aligned with it.
             if shapes.contains(&tree.shapes[at]) {
                 continue;
             }
             let wanted: Vec<u64> = body.iter().map(|&c| tree.shapes[c]).collect();
             if let Some(p) = shapes.windows(wanted.len()).position(|w| w == wanted) {
                 let run: Vec<Id> = list[p..p + wanted.len()].to_vec();
-                let id = self.push(Kind::Body(run), 1);
+                let id = self.push(NodeContent::Body(run), 1);
                 list.splice(p..p + wanted.len(), [id]);
             }
         }
@@ -250,13 +259,14 @@ impl Master {
         let all: Vec<HashSet<Sym>> = incoming.iter().map(|&at| tree.leaf_set(&Piece::Node(at))).collect();
         for (j, &at) in incoming.iter().enumerate() {
             let leaf = matches!(tree.items[at], Item::Leaf { .. });
+            // As for bare runs: what the master has needs nothing around it.
             if leaf || list.iter().any(|&id| self.shape(id) == tree.shapes[at]) {
                 continue;
             }
             let here: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
             if let Some(run) = covering(&here, &all, j) {
                 let inner: Vec<Id> = list[run.clone()].to_vec();
-                let id = self.push(Kind::Body(inner), 1);
+                let id = self.push(NodeContent::Body(inner), 1);
                 list.splice(run, [id]);
             }
         }
@@ -273,7 +283,8 @@ impl Master {
         let mut bodies: HashMap<u64, Vec<Vec<u64>>> = HashMap::new();
         let mut runs: HashMap<usize, usize> = HashMap::new();
         for (k, &id) in list.iter().enumerate() {
-            if let Kind::Body(inner) = &self.nodes[id].kind
+            if let NodeContent::Body(inner) = &self.nodes[id].kind
+                // A loop that the incoming list has itself is aligned with that one.
                 && !present.contains(&self.shape(id))
             {
                 let s: Vec<u64> = inner.iter().map(|&c| self.shape(c)).collect();
@@ -292,6 +303,7 @@ impl Master {
                 i + s.len() <= incoming.len()
                     && s.iter().zip(&incoming[i..]).all(|(s, &at)| *s == tree.shapes[at])
             });
+            // Equal bodies go before those that only have the same calls in them.
             let end = exact.map(|s| i + s.len()).or(runs.get(&i).copied());
             if let Some(end) = end {
                 out.push(Piece::Bare(incoming[i..end].to_vec()));
@@ -306,8 +318,8 @@ impl Master {
 
     fn shape(&self, id: Id) -> u64 {
         match &self.nodes[id].kind {
-            Kind::Leaf(sym) => leaf_shape(*sym),
-            Kind::Body(inner) => body_shape(inner.iter().map(|&c| self.shape(c))),
+            NodeContent::Leaf(sym) => leaf_shape(*sym),
+            NodeContent::Body(inner) => body_shape(inner.iter().map(|&c| self.shape(c))),
         }
     }
 
@@ -316,10 +328,10 @@ impl Master {
         let mut todo = vec![id];
         while let Some(id) = todo.pop() {
             match &self.nodes[id].kind {
-                Kind::Leaf(sym) => {
+                NodeContent::Leaf(sym) => {
                     out.insert(*sym);
                 }
-                Kind::Body(inner) => todo.extend(inner),
+                NodeContent::Body(inner) => todo.extend(inner),
             }
         }
         out
@@ -450,10 +462,12 @@ fn emit(
     out: &mut (Vec<Item>, Vec<Elastic>),
 ) {
     let Some(mut node) = nodes[id].take() else { return };
+    // Ranks that come by and do not have the node: 0 of it, or 1 where it is a loop around nodes that they have.
     let missing = present.difference(&node.counts.ranks());
     if !missing.is_empty() {
         node.counts.add_all(Sealed::from_constant(node.absent), &missing);
     }
+    // Ranks that never enter are left out below: nothing has to be said of them there.
     let mut here = RankList::default();
     for (stream, ranks) in node.counts.list() {
         if stream.constant() != Some(0) {
@@ -463,8 +477,8 @@ fn emit(
     out.1.push(partitions.elastic(node.counts, Form::Absolute));
     let at = out.0.len();
     match node.kind {
-        Kind::Leaf(sym) => out.0.push(Item::Leaf { sym }),
-        Kind::Body(inner) => {
+        NodeContent::Leaf(sym) => out.0.push(Item::Leaf { sym }),
+        NodeContent::Body(inner) => {
             out.0.push(Item::Body { below: 0 });
             for c in inner {
                 emit(nodes, c, &here, partitions, out);

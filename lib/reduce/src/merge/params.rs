@@ -14,7 +14,7 @@ use st_model::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use st_model::steps::Budget;
 use st_model::tree::Item;
 
-use crate::lossy::{Kind, Lossy};
+use crate::lossy::{Lossy, ParamKind};
 use crate::merge::callers::Callers;
 use crate::merge::error::Error;
 use crate::merge::predicted;
@@ -98,7 +98,7 @@ impl Params {
             let into = &mut self.symbols[to];
             if into.slots.is_empty() {
                 let row = table.get(symbol.call);
-                let rule = |slot: &Slot| lossy.rule(row.and_then(|row| Kind::of(row, slot)));
+                let rule = |slot: &Slot| lossy.rule(row.and_then(|row| ParamKind::of(row, slot)));
                 let new = |slot: &Slot| {
                     SlotClasses::new(slot, user::form(users, section, s, &slot.name), rule(slot), review)
                 };

@@ -5,8 +5,8 @@ use std::io::{self, Read, Write};
 
 use super::{InForce, OBJECTS, Of, SITES, TABLES, Writer};
 use crate::error::Error;
-use crate::frame::Frame;
-use crate::kind::Kind;
+use crate::frame::StoredFrame;
+use crate::kind::FrameKind;
 use crate::packer::{Work, level_of};
 use crate::reader::Reader;
 use crate::section::Opening;
@@ -37,26 +37,26 @@ impl<W: Write> Writer<W> {
         let (mut sections, mut parts) = (0, 0);
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
-                Some(Kind::Sites | Kind::Objects) => {}
-                Some(kind @ (Kind::Column | Kind::Series))
-                    if level_of(Kind::Column, level) != self.level(Kind::Column) =>
+                Some(FrameKind::Sites | FrameKind::Objects) => {}
+                Some(kind @ (FrameKind::Column | FrameKind::Series))
+                    if level_of(FrameKind::Column, level) != self.level(FrameKind::Column) =>
                 {
                     let (owner, chunks) = frame.chunks(kind)?;
                     chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
                 }
-                Some(kind @ (Kind::Column | Kind::Series | Kind::Clock)) => {
+                Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Clock)) => {
                     let work = self.recoded(frame, kind, level)?;
                     self.add(true, Of::Other, work)?;
                 }
-                Some(Kind::Section) => {
+                Some(FrameKind::Section) => {
                     self.settle()?;
-                    let opening = frame.decode(Kind::Section, Opening::decode)?;
+                    let opening = frame.decode(FrameKind::Section, Opening::decode)?;
                     let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
                     let (sites, objects) = (sites.clone(), objects.clone());
                     self.names(from.names())?;
                     self.copied_table(SITES, sites, level)?;
                     self.copied_table(OBJECTS, objects, level)?;
-                    let work = self.recoded(frame, Kind::Section, level)?;
+                    let work = self.recoded(frame, FrameKind::Section, level)?;
                     self.add(true, Of::Opening(opening.ranks), work)?;
                     parts = opening.parts;
                     sections += 1;
@@ -79,7 +79,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// The frame as this stream's level would have it, from one of another level.
-    fn recoded(&mut self, frame: Frame, kind: Kind, level: u8) -> Result<Work, Error> {
+    fn recoded(&mut self, frame: StoredFrame, kind: FrameKind, level: u8) -> Result<Work, Error> {
         if level_of(kind, level) == self.level(kind) {
             return Ok(Work::Done(frame));
         }
@@ -88,7 +88,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Puts a table in force from a stream of a level.
-    fn copied_table(&mut self, table: usize, frame: Frame, level: u8) -> Result<(), CopyError> {
+    fn copied_table(&mut self, table: usize, frame: StoredFrame, level: u8) -> Result<(), CopyError> {
         if matches!(&self.tables[table], Some(InForce::Copied(before)) if before.same(&frame)) {
             return Ok(());
         }

@@ -23,7 +23,7 @@ impl Params<'_> {
                 let promise =
                     self.role_index("newcomm").map(argument).map(|n| quote!(c.keep_promise(#n, promised);));
                 self.after(quote! {
-                    let v = c.new_request(#a, Kind { receive: #receive, sized: #sized, persistent: #persistent, wildcard: #wildcard });
+                    let v = c.new_request(#a, RequestKind { receive: #receive, sized: #sized, persistent: #persistent, wildcard: #wildcard });
                     c.set(#at, v);
                     #promise
                 });

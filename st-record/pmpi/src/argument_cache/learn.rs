@@ -1,6 +1,8 @@
 //! Learning the steps of a round, while its calls are recorded one by one.
 
-use super::{ARGUMENTS, ArgumentCache, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Outs, Phase, Step};
+use super::{
+    ARGUMENTS, ArgumentCache, CachedCall, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Outs, Phase,
+};
 use crate::ffi::{Handle, MPI_Request};
 use crate::journal::Mark;
 use crate::local::made_at;
@@ -90,7 +92,7 @@ impl ArgumentCache {
         }
         let Seen { call, site, proof, mark, sym } = seen;
         let (before, words) = (self.before.clone(), words.to_vec());
-        self.steps.push(Step {
+        self.steps.push(CachedCall {
             call,
             site,
             proof,

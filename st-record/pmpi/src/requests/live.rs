@@ -2,7 +2,7 @@
 
 /// What an operation is, as its creation says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Kind {
+pub(crate) struct RequestKind {
     /// Its completion tells source, tag and size.
     pub(crate) receive: bool,
     /// Its completion tells the size: it reads or writes a file.
@@ -34,7 +34,7 @@ pub(crate) struct Slot {
     pub(super) age: u64,
     /// The call that has already claimed it.
     pub(super) claimed: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RequestKind,
     /// Started and not complete.
     pub(crate) active: bool,
     pub(crate) promise: Option<Promise>,

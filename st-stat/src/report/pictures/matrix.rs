@@ -51,7 +51,7 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) -> Result<()> {
     if most == least {
         figure.legend((LEFT, y), &[(&bytes(*most), HEAT[1])]);
     } else {
-        figure.scale((LEFT, y), side, (&bytes(*least), &bytes(*most)), HEAT);
+        figure.scale((LEFT, y), side, &bytes(*least), &bytes(*most), HEAT);
     }
     let each = if of.group > 1 {
         format!("between groups of {} ranks", grouped(of.group.to_u64()))

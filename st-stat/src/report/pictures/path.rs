@@ -46,7 +46,7 @@ pub(super) fn draw(figure: &mut Figure, rows: &Rows, analysis: &Analysis, (origi
     figure.boxes(EMPTY, empty);
     shaded.draw(figure, SHADES);
     let (x, y) = times.above();
-    figure.scale((x, y), 120.0, ("none of a time", "all of it"), SHADES);
+    figure.scale((x, y), 120.0, "none of a time", "all of it", SHADES);
     times.label(figure, rows, origin.saturating_add(from));
     let said = headline(&path, analysis.ranks.len());
     figure.below(SMALL, &said);

@@ -44,7 +44,7 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) {
         let all: Vec<f64> =
             table.rows.iter().map(|row| (number(table, row, key) - value(least)) / span).collect();
         grid.draw(figure, x, &all);
-        figure.scale((x, grid.bottom() + 9.0), grid.wide, (&least.text, &most.text), HEAT);
+        figure.scale((x, grid.bottom() + 9.0), grid.wide, &least.text, &most.text, HEAT);
     }
     let mut said = format!("{} ranks in a row of the grid", grouped(grid.across.to_u64()));
     if grid.each > 1 {

@@ -12,14 +12,14 @@ use st_cli::Output;
 use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::trace::Trace;
 use crate::words::{function, parameters};
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "chrome",
     endings: &[".json"],
     about: "trace events as JSON: chrome://tracing, Perfetto, Speedscope",

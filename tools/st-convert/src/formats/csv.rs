@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::directory::{Directory, Named};
-use crate::format::{Format, Kind};
+use crate::format::{Format, FormatKind};
 use crate::tables::{Cell, Sink, Tables, files};
 use crate::trace::Trace;
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "csv",
     endings: &[".csv"],
     about: "tables in a directory: events, messages, sites, ranks, comms, waits",

@@ -11,12 +11,12 @@ use serde_json::json;
 use st_cli::Output;
 use st_model::num::{Exact as _, float, narrow};
 
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::losses::Losses;
 use crate::profile::{Profile, Sums};
 use crate::trace::Trace;
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "extrap",
     endings: &[".jsonl"],
     about: "sums per call path of a series of runs, an input each, for Extra-P",

@@ -11,12 +11,12 @@ use foldhash::fast::FixedState;
 use st_cli::Output;
 use st_model::num::Exact as _;
 
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::losses::Losses;
 use crate::script::{Op, Script};
 use crate::trace::Trace;
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "goal",
     endings: &[".goal"],
     about: "a schedule in GOAL: LogGOPSim, ATLAHS",

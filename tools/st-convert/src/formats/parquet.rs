@@ -18,11 +18,11 @@ use anyhow::{Context as _, Result, anyhow};
 use foldhash::fast::FixedState;
 
 use crate::directory::{Directory, Named};
-use crate::format::{Format, Kind};
+use crate::format::{Format, FormatKind};
 use crate::tables::{Cell, Column, Sink, Table, Tables, Type, files};
 use crate::trace::Trace;
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "parquet",
     endings: &[".parquet"],
     about: "the same tables as Parquet: pandas, polars, DuckDB, Spark",

@@ -10,12 +10,12 @@ use anyhow::{Context as _, Result};
 use st_model::num::Exact as _;
 
 use crate::directory::{Directory, Named};
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::losses::Losses;
 use crate::script::{ALGORITHMS, End, Op, Script, network};
 use crate::trace::Trace;
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "simgrid",
     endings: &[".ti"],
     about: "a time-independent trace in a directory: SimGrid's smpirun -replay",

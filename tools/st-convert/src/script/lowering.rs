@@ -11,7 +11,7 @@ use st_model::calls::roles::Rule;
 use st_model::calls::words::ABSENT;
 use st_model::event::{Event, RECEIVED, SENT};
 
-use crate::exchanges::Part;
+use crate::exchanges::ExchangePart;
 use crate::format::Call;
 use crate::groups::Group;
 
@@ -25,7 +25,7 @@ type Message = (usize, u64);
 
 /// What a rank does, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(super) enum Transfer {
     Send(Message),
     Receive(Message),
     /// Sends the first and receives the second at the same time.
@@ -80,7 +80,7 @@ fn sizes(event: &Event<'_>, side: usize) -> Vec<u64> {
 
 impl Collective {
     /// What the rank at a place does; `None` of those that are not lowered.
-    pub(super) fn of(call: &Call<'_>, part: &Part, members: &Members, own: usize) -> Option<Self> {
+    pub(super) fn of(call: &Call<'_>, part: &ExchangePart, members: &Members, own: usize) -> Option<Self> {
         if matches!(part.rule, Rule::Neighbour | Rule::NeighbourV) {
             return None;
         }
@@ -117,19 +117,19 @@ impl Collective {
         (self.members.get(member).copied().unwrap_or_default(), bytes)
     }
 
-    fn exchange(&self, (to, sent): (usize, u64), (from, received): (usize, u64)) -> Step {
-        Step::Exchange(self.message(to, sent), self.message(from, received))
+    fn exchange(&self, to: usize, sent: u64, from: usize, received: u64) -> Transfer {
+        Transfer::Exchange(self.message(to, sent), self.message(from, received))
     }
 
     /// In rounds.
-    pub(super) fn steps(&self) -> Vec<Step> {
+    pub(super) fn steps(&self) -> Vec<Transfer> {
         let (n, me) = (self.n(), self.me);
         let rounds = 1..n;
         match self.rule {
             Rule::Barrier => {
                 let distances =
                     std::iter::successors(Some(1usize), |d| d.checked_mul(2)).take_while(|d| *d < n);
-                distances.map(|d| self.exchange((self.after(d), 0), (self.after(n - d), 0))).collect()
+                distances.map(|d| self.exchange(self.after(d), 0, self.after(n - d), 0)).collect()
             }
             Rule::Bcast => self.tree(self.root, self.size(SENT, 0), false),
             Rule::Reduce => self.tree(self.root, self.size(SENT, 0), true),
@@ -141,25 +141,25 @@ impl Collective {
             Rule::Allgather | Rule::Allgatherv => {
                 let block = |behind: usize| self.size(RECEIVED, self.after(n - behind % n));
                 let round =
-                    |k: usize| self.exchange((self.after(1), block(k - 1)), (self.after(n - 1), block(k)));
+                    |k: usize| self.exchange(self.after(1), block(k - 1), self.after(n - 1), block(k));
                 rounds.map(round).collect()
             }
             Rule::Alltoall | Rule::Alltoallv => rounds
                 .map(|k| {
                     let (to, from) = (self.after(k), self.after(n - k));
-                    self.exchange((to, self.size(SENT, to)), (from, self.size(RECEIVED, from)))
+                    self.exchange(to, self.size(SENT, to), from, self.size(RECEIVED, from))
                 })
                 .collect(),
             Rule::ReduceScatter => rounds
                 .map(|k| {
                     let (to, from) = (self.after(k), self.after(n - k));
-                    self.exchange((to, self.size(SENT, to)), (from, self.size(SENT, me)))
+                    self.exchange(to, self.size(SENT, to), from, self.size(SENT, me))
                 })
                 .collect(),
             Rule::Scan => {
                 let bytes = self.size(SENT, 0);
-                let before = (me > 0).then(|| Step::Receive(self.message(me.saturating_sub(1), bytes)));
-                let behind = (me + 1 < n).then(|| Step::Send(self.message(me + 1, bytes)));
+                let before = (me > 0).then(|| Transfer::Receive(self.message(me.saturating_sub(1), bytes)));
+                let behind = (me + 1 < n).then(|| Transfer::Send(self.message(me + 1, bytes)));
                 before.into_iter().chain(behind).collect()
             }
             Rule::Neighbour | Rule::NeighbourV => Vec::new(),
@@ -167,7 +167,7 @@ impl Collective {
     }
 
     /// A binomial tree below a root: up to it (`up`) or down.
-    fn tree(&self, root: usize, bytes: u64, up: bool) -> Vec<Step> {
+    fn tree(&self, root: usize, bytes: u64, up: bool) -> Vec<Transfer> {
         let n = self.n();
         let me = (self.me + n - root % n) % n;
         let member = |relative: usize| self.message((relative + root) % n, bytes);
@@ -176,20 +176,20 @@ impl Collective {
         let below: Vec<usize> = below.take_while(|d| *d < lowest && *d < n).filter(|d| me + d < n).collect();
         let parent = (me > 0).then(|| me - lowest);
         if up {
-            let children = below.iter().map(|d| Step::Receive(member(me + d)));
-            children.chain(parent.map(|parent| Step::Send(member(parent)))).collect()
+            let children = below.iter().map(|d| Transfer::Receive(member(me + d)));
+            children.chain(parent.map(|parent| Transfer::Send(member(parent)))).collect()
         } else {
-            let children = below.iter().rev().map(|d| Step::Send(member(me + d)));
-            parent.map(|parent| Step::Receive(member(parent))).into_iter().chain(children).collect()
+            let children = below.iter().rev().map(|d| Transfer::Send(member(me + d)));
+            parent.map(|parent| Transfer::Receive(member(parent))).into_iter().chain(children).collect()
         }
     }
 
     /// Every message to its receiver.
-    pub(super) fn at_once(&self) -> Vec<Step> {
+    pub(super) fn at_once(&self) -> Vec<Transfer> {
         let (me, root) = (self.me, self.root);
         let others = || (0..self.n()).filter(|k| *k != me);
-        let send = |k: usize, bytes: u64| Step::Send(self.message(k, bytes));
-        let receive = |k: usize, bytes: u64| Step::Receive(self.message(k, bytes));
+        let send = |k: usize, bytes: u64| Transfer::Send(self.message(k, bytes));
+        let receive = |k: usize, bytes: u64| Transfer::Receive(self.message(k, bytes));
         let one = self.size(SENT, 0);
         match self.rule {
             Rule::Bcast if me == root => others().map(|k| send(k, one)).collect(),
@@ -266,26 +266,26 @@ mod tests {
     }
 
     /// Runs all ranks as if each send waited for its receive; sends and receives that are left.
-    fn run(steps: &[Vec<Step>]) -> usize {
+    fn run(steps: &[Vec<Transfer>]) -> usize {
         let mut at = vec![0; steps.len()];
         let mut ready: HashMap<(usize, usize), u64> = HashMap::new();
         loop {
             let mut moved = false;
             for me in 0..steps.len() {
                 match steps[me].get(at[me]) {
-                    Some(Step::Send((to, bytes))) => {
+                    Some(Transfer::Send((to, bytes))) => {
                         ready.insert((me, *to), *bytes);
                         at[me] += 1;
                         moved = true;
                     }
-                    Some(Step::Receive((from, bytes))) => {
+                    Some(Transfer::Receive((from, bytes))) => {
                         if let Some(sent) = ready.remove(&(*from, me)) {
                             assert_eq!(sent, *bytes);
                             at[me] += 1;
                             moved = true;
                         }
                     }
-                    Some(Step::Exchange((to, bytes), (from, wanted))) => {
+                    Some(Transfer::Exchange((to, bytes), (from, wanted))) => {
                         // Both of the exchange's halves are under way at once.
                         let sent = ready.contains_key(&(me, *to)) || {
                             ready.insert((me, *to), *bytes);
@@ -308,14 +308,14 @@ mod tests {
     }
 
     /// Messages from each rank to each, as both ends have them.
-    fn ends(steps: &[Vec<Step>]) -> [Vec<(usize, usize, u64)>; 2] {
+    fn ends(steps: &[Vec<Transfer>]) -> [Vec<(usize, usize, u64)>; 2] {
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         for (me, steps) in steps.iter().enumerate() {
             for step in steps {
                 let (to, from) = match *step {
-                    Step::Send(to) => (Some(to), None),
-                    Step::Receive(from) => (None, Some(from)),
-                    Step::Exchange(to, from) => (Some(to), Some(from)),
+                    Transfer::Send(to) => (Some(to), None),
+                    Transfer::Receive(from) => (None, Some(from)),
+                    Transfer::Exchange(to, from) => (Some(to), Some(from)),
                 };
                 sent.extend(to.map(|(to, bytes)| (me, to, bytes)));
                 received.extend(from.map(|(from, bytes)| (from, me, bytes)));

@@ -11,15 +11,15 @@ use anyhow::{Result, bail};
 use foldhash::fast::FixedState;
 use st_cli::UsageError;
 use st_explain::{Fit, Transfers};
-use st_model::calls::Kind as CallKind;
+use st_model::calls::Kind;
 use st_model::calls::roles::{Action, Rule};
 use st_model::num::{Exact as _, saturate};
 
-use crate::exchanges::{Exchange, Part, Side};
+use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::format::Call;
 use crate::losses::Losses;
 use crate::trace::Trace;
-use lowering::{Collective, Members, Step};
+use lowering::{Collective, Members, Transfer};
 
 /// What the algorithms are called, for who reads a result.
 pub(crate) const ALGORITHMS: &str = lowering::ALGORITHMS;
@@ -143,12 +143,12 @@ impl Script {
     /// Time since the last call, and that of calls that concern nobody else.
     fn compute(&mut self, call: &Call<'_>) {
         let Some((enter, exit)) = call.times else { return };
-        let kind = call.event.row.map_or(CallKind::Other, |row| row.kind);
-        let own = call.event.action() == Action::Internal && kind != CallKind::Probe;
+        let kind = call.event.row.map_or(Kind::Other, |row| row.kind);
+        let own = call.event.action() == Action::Internal && kind != Kind::Probe;
         let since = self.rank.last.replace(exit);
         let until = if own { exit } else { enter };
         // What comes before MPI begins is not the run's.
-        let ns = since.filter(|_| kind != CallKind::Init).map_or(0, |since| until.saturating_sub(since));
+        let ns = since.filter(|_| kind != Kind::Init).map_or(0, |since| until.saturating_sub(since));
         if ns > 0 {
             self.rank.push(Op::Compute(saturate(ns)));
         }
@@ -224,7 +224,7 @@ impl Script {
         }
     }
 
-    fn collective(&mut self, call: &Call<'_>, part: &Part) -> Option<Collective> {
+    fn collective(&mut self, call: &Call<'_>, part: &ExchangePart) -> Option<Collective> {
         let own = self.place(call.lane.rank)?;
         let ranks = &self.ranks;
         let members = self.members.entry(part.group).or_insert_with(|| {
@@ -233,7 +233,7 @@ impl Script {
         Collective::of(call, part, members.as_ref()?, own)
     }
 
-    fn join(&mut self, call: &Call<'_>, part: &Part, done: bool) {
+    fn join(&mut self, call: &Call<'_>, part: &ExchangePart, done: bool) {
         let Some(collective) = self.collective(call, part) else {
             let what = match part.rule {
                 Rule::Neighbour | Rule::NeighbourV => "neighbourhood operations",
@@ -247,19 +247,19 @@ impl Script {
         let mut begun = Vec::new();
         for step in steps {
             match step {
-                Step::Send(to) if done => self.rank.push(Op::Send(end(to))),
-                Step::Receive(from) if done => self.rank.push(Op::Receive(end(from))),
-                Step::Send(to) => {
+                Transfer::Send(to) if done => self.rank.push(Op::Send(end(to))),
+                Transfer::Receive(from) if done => self.rank.push(Op::Receive(end(from))),
+                Transfer::Send(to) => {
                     let id = self.rank.number();
                     self.rank.push(Op::Isend(end(to), id));
                     begun.push((end(to), id, false));
                 }
-                Step::Receive(from) => {
+                Transfer::Receive(from) => {
                     let id = self.rank.number();
                     self.rank.push(Op::Ireceive(end(from), id));
                     begun.push((end(from), id, true));
                 }
-                Step::Exchange(to, from) => {
+                Transfer::Exchange(to, from) => {
                     let id = self.rank.number();
                     self.rank.push(Op::Ireceive(end(from), id));
                     self.rank.push(Op::Send(end(to)));
@@ -275,9 +275,7 @@ impl Script {
     /// What there is no operation for.
     fn lose(&mut self, call: &Call<'_>) {
         let what = match call.event.row.map(|row| row.kind) {
-            Some(CallKind::Put | CallKind::Get | CallKind::GetPut | CallKind::CompareSwap) => {
-                "accesses to windows"
-            }
+            Some(Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap) => "accesses to windows",
             _ => match call.event.action() {
                 Action::Epoch(_) => "synchronisations of windows",
                 Action::Creation | Action::Topology => "synchronisations where communicators are made",

@@ -71,7 +71,7 @@ pub(super) struct Log {
     running: usize,
     places: Rc<RefCell<Places>>,
     calls: HashMap<&'static str, CallId, FixedState>,
-    sites: HashMap<Place, u32, FixedState>,
+    sites: HashMap<Caller, u32, FixedState>,
     /// Symbols of the first calls, found by comparing addresses.
     known: Vec<Known>,
     kinds: [Option<i64>; 4],
@@ -95,7 +95,7 @@ struct ThreadLog {
 #[derive(Debug)]
 struct Known {
     name: &'static str,
-    place: Place,
+    place: Caller,
     symbol: Sym,
 }
 
@@ -103,21 +103,21 @@ struct Known {
 const KNOWN: usize = 24;
 
 /// A place of a call: the nesting that it lies in, and its place in the text.
-type Place = (u32, &'static Location<'static>);
+type Caller = (u32, &'static Location<'static>);
 
 /// Places in the program's text and their names: the same for all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Nestings: (nesting outside, caller) → number; 0 is none.
-    nestings: HashMap<Place, u32, FixedState>,
+    nestings: HashMap<Caller, u32, FixedState>,
     /// By number.
     callers: Vec<String>,
-    labels: HashMap<Place, String, FixedState>,
+    labels: HashMap<Caller, String, FixedState>,
 }
 
 impl Places {
     /// Number of a nesting.
-    fn nesting(&mut self, place: Place) -> u32 {
+    fn nesting(&mut self, place: Caller) -> u32 {
         if let Some(&n) = self.nestings.get(&place) {
             return n;
         }
@@ -129,7 +129,7 @@ impl Places {
     }
 
     /// Innermost place first, as a stack is printed.
-    fn label(&mut self, place: Place) -> &str {
+    fn label(&mut self, place: Caller) -> &str {
         let (outside, at) = place;
         let callers = usize::try_from(outside).ok().and_then(|n| self.callers.get(n.checked_sub(1)?));
         self.labels.entry(place).or_insert_with(|| {

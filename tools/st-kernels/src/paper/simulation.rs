@@ -7,7 +7,7 @@
 //! so that waits are no longer than calls.
 
 use st_capture::fold::Fold;
-use st_match::graph::{Barriers, Graph, Latency, Matcher, Positions, Step, earliest};
+use st_match::graph::{Barriers, Graph, GraphStep, Latency, Matcher, Positions, earliest};
 use st_model::columns::{Column, Points};
 use st_model::num::{Exact as _, narrow};
 
@@ -147,11 +147,11 @@ impl<'a> Simulation<'a> {
         {
             self.walks[at].ops += 1;
             match op.step() {
-                Step::Send { message, .. } => {
+                GraphStep::Send { message, .. } => {
                     self.sent[message] = now;
                     self.ready.extend(self.awaited[message].take());
                 }
-                Step::Enter(i) => {
+                GraphStep::Enter(i) => {
                     let slot = self.walks[at].positions.sender(i);
                     self.slots[slot] = now;
                     self.lacking[i] -= 1;
@@ -159,7 +159,7 @@ impl<'a> Simulation<'a> {
                         self.resolve(i);
                     }
                 }
-                Step::Receive(_) | Step::Leave(_) | Step::Tell(_) => {}
+                GraphStep::Receive(_) | GraphStep::Leave(_) | GraphStep::Tell(_) => {}
             }
         }
         true
@@ -186,17 +186,17 @@ impl<'a> Simulation<'a> {
         while let Some(op) = self.graph.ops[at].get(ops).filter(|op| op.at == 2 * walk.call + 1) {
             ops += 1;
             let bound = match op.step() {
-                Step::Receive(message) if self.sent[message] == NEVER => {
+                GraphStep::Receive(message) if self.sent[message] == NEVER => {
                     self.awaited[message] = Some(rank);
                     return false;
                 }
-                Step::Leave(i) if self.lacking[i] > 0 => {
+                GraphStep::Leave(i) if self.lacking[i] > 0 => {
                     self.waiting[i].push(rank);
                     return false;
                 }
-                Step::Receive(message) => self.sent[message],
-                Step::Leave(i) => self.slots[walk.positions.receiver(i)],
-                Step::Send { .. } | Step::Enter(_) | Step::Tell(_) => NEVER,
+                GraphStep::Receive(message) => self.sent[message],
+                GraphStep::Leave(i) => self.slots[walk.positions.receiver(i)],
+                GraphStep::Send { .. } | GraphStep::Enter(_) | GraphStep::Tell(_) => NEVER,
             };
             until = until.max(bound);
         }

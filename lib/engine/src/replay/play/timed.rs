@@ -13,30 +13,30 @@ use st_model::calls::{CallTable, Kind, Row};
 use st_model::section::Sym;
 use st_replay::TOOL;
 use st_replay::cut::Stop;
-use st_replay::outcome::{Outcome, Times};
-use st_replay::pace::{Pace, Step};
+use st_replay::outcome::{ReplayTimes, Times};
+use st_replay::pace::{EventTimes, Pace};
 use st_replay::progress::Progress;
 use st_replay::watchdog::Watchdog;
 use st_replay::words::Words;
 
-use super::agree::agree;
 use super::job::{Job, Stops};
+use super::readiness::all_ready;
 use crate::replay::call::mpi;
 use crate::replay::clock::Clock;
 use crate::replay::files;
 use crate::replay::handlers::handlers;
-use crate::replay::probable::{Exchange, Others};
+use crate::replay::sampled_messages::{Exchange, Others};
 use crate::replay::state::{Handler, Replay};
 use crate::replay::stop;
 
 /// The times of all ranks, on rank 0.
-fn gather(r: &Replay<'_>, mine: Times, ranks: usize) -> Result<Outcome> {
+fn gather(r: &Replay<'_>, mine: Times, ranks: usize) -> Result<ReplayTimes> {
     let k = &r.k;
     let mut all = vec![Times::default(); ranks];
     let n = c_int::try_from(size_of::<Times>())?;
     let (from, to) = ((&raw const mine).cast(), all.as_mut_ptr().cast());
     mpi!(MPI_Gather(from, n, k.byte, to, n, k.byte, 0, k.comm_world))?;
-    Ok(Outcome { ranks: all })
+    Ok(ReplayTimes { ranks: all })
 }
 
 /// A duration as ranks hand it over.
@@ -77,7 +77,7 @@ impl Run<'_> {
         handler: Handler,
         row: &Row,
         words: &[i64],
-        step: Step,
+        step: EventTimes,
         (sym, index): (Sym, u64),
     ) -> Result<bool> {
         self.progress.reach(index);
@@ -107,7 +107,7 @@ impl Run<'_> {
         if init {
             self.begin(r)?;
             let _hidden = r.pause.hide();
-            if !agree(true)? {
+            if !all_ready(true)? {
                 mpi!(MPI_Finalize())?;
                 return Ok(false);
             }
@@ -144,7 +144,7 @@ impl Run<'_> {
     }
 
     /// Makes no call. The time that it took is kept: polls are made while waiting or computing.
-    pub(super) fn pass(&mut self, r: &mut Replay<'_>, step: Step) -> Result<()> {
+    pub(super) fn pass(&mut self, r: &mut Replay<'_>, step: EventTimes) -> Result<()> {
         self.skipped += step.gap.saturating_add(step.duration);
         self.times.recorded_mpi += step.duration;
         self.exchange.as_mut().map_or(Ok(()), |exchange| exchange.send(r))
@@ -157,7 +157,7 @@ impl Run<'_> {
         stop::finish(r, &left)?;
         let row = CallTable::builtin().by_name(names::MPI_Finalize).context("no MPI_Finalize")?;
         let handler = *handlers().get(names::MPI_Finalize).context("no MPI_Finalize")?;
-        self.make(r, handler, row, &[], Step::default(), (Sym::MAX, index))?;
+        self.make(r, handler, row, &[], EventTimes::default(), (Sym::MAX, index))?;
         self.watchdog.leave();
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Run<'_> {
     }
 
     /// Right before `MPI_Finalize`.
-    fn end(&self, r: &Replay<'_>) -> Result<Outcome> {
+    fn end(&self, r: &Replay<'_>) -> Result<ReplayTimes> {
         let replayed = self.began.map_or(0, |b| nanos(b.elapsed()));
         let _hidden = r.pause.hide();
         files::all_done(r.pause)?;
@@ -203,7 +203,7 @@ impl Run<'_> {
         gather(r, mine, self.ranks)
     }
 
-    fn say(&self, outcome: &Outcome) -> Result<()> {
+    fn say(&self, outcome: &ReplayTimes) -> Result<()> {
         if self.job.assignment.rank != 0 {
             return Ok(());
         }

@@ -9,8 +9,8 @@ use st_model::ints::Sealed;
 
 use super::ranks::{Before, Mine, Rules, Stand, rewritten};
 use crate::cluster::forms::{self, Candidate, Witness, candidates, independent};
+use crate::cluster::rank_view::LONG;
 use crate::cluster::signature::Signature;
-use crate::cluster::view::LONG;
 use crate::codes::{code, decode};
 
 /// Most different values for which forms are looked for.

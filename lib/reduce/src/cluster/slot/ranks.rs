@@ -4,7 +4,7 @@ use st_model::form::{Form, Own};
 use st_model::ints::Sealed;
 use st_model::ranklist::RankList;
 
-use crate::cluster::view::Owns;
+use crate::cluster::rank_view::Owns;
 
 /// How values are compared between ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

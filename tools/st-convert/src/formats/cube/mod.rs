@@ -9,16 +9,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use st_cli::Output;
-use st_explain::Kind as Wait;
+use st_explain::WaitKind;
 use st_model::num::{Exact as _, float, narrow, saturate};
 
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::losses::Losses;
 use crate::profile::{Profile, Sums};
 use crate::trace::Trace;
 use anchor::{Metric, Values};
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "cube",
     endings: &[".cubex"],
     about: "sums per call path and rank for Cube, Scalasca and pyCubexR",
@@ -51,7 +51,7 @@ impl Cube<'_> {
         let of = |value: fn(&Sums) -> u64| -> Of<'_> {
             Box::new(move |path, rank| value(&self.profile.of(path, rank)))
         };
-        let waits = Wait::ALL.iter().filter(|_| self.trace.waits).map(|kind| {
+        let waits = WaitKind::ALL.iter().filter(|_| self.trace.waits).map(|kind| {
             let values: Of<'_> = Box::new(move |path, rank| self.profile.waits(path, rank, *kind));
             (Metric::wait(kind.name()), values)
         });

@@ -13,12 +13,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use foldhash::fast::FixedState;
-use st_model::calls::Kind as CallKind;
+use st_model::calls::Kind;
 use st_model::num::{Exact as _, saturate};
 
-use crate::exchanges::{Exchange, Part, Side};
+use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::directory::Directory;
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::frames::functions;
 use crate::losses::Losses;
 use crate::trace::Trace;
@@ -28,7 +28,7 @@ use library::{Archive, Writer};
 use members::Members;
 use regions::{Regions, operation};
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "otf2",
     endings: &[".otf2"],
     about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
@@ -170,7 +170,7 @@ impl Otf2<'_> {
         Some(Peer { rank: position?, comm: side.group, tag, bytes: side.bytes })
     }
 
-    fn part(&mut self, call: &Call<'_>, part: &Part) -> Option<Operation> {
+    fn part(&mut self, call: &Call<'_>, part: &ExchangePart) -> Option<Operation> {
         let Some(kind) = operation(part.rule, call.event) else {
             self.losses.add("parts in neighbourhood operations (they are regions)", 1);
             return None;
@@ -252,10 +252,10 @@ impl Otf2<'_> {
     /// What has a region, and no record of what it moves.
     fn lose(&mut self, call: &Call<'_>) {
         let what = match call.event.row.map(|row| row.kind) {
-            Some(CallKind::Put | CallKind::Get | CallKind::GetPut | CallKind::CompareSwap) => {
+            Some(Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap) => {
                 "accesses to windows (they are regions)"
             }
-            Some(CallKind::Read | CallKind::Write) => "accesses to files (they are regions)",
+            Some(Kind::Read | Kind::Write) => "accesses to files (they are regions)",
             _ => return,
         };
         self.losses.add(what, call.event.calls());

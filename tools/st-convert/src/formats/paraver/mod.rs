@@ -11,12 +11,12 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use st_cli::{Output, UsageError};
-use st_model::calls::Kind as CallKind;
+use st_model::calls::Kind;
 use st_model::calls::roles::Start;
 use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
@@ -25,7 +25,7 @@ use crate::words::function;
 use labels::Values;
 use sorting::Lines;
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "paraver",
     endings: &[".prv"],
     about: "a trace of Paraver, with .pcf and .row beside it",
@@ -41,7 +41,7 @@ pub(crate) const KIND: Kind = Kind {
 
 /// Where a thread stands in records: processor, task and thread, from 1.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Processor {
     cpu: u64,
     task: u64,
     thread: u64,
@@ -52,7 +52,7 @@ struct Paraver<'a> {
     out: Option<[Output; 3]>,
     trace: &'a Trace,
     first: i64,
-    places: Vec<Place>,
+    places: Vec<Processor>,
     /// When each thread's last call ended.
     last: Vec<Option<i64>>,
     lines: Lines,
@@ -84,7 +84,7 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
 }
 
 /// Processors are counted node by node, one for each thread.
-fn places(trace: &Trace) -> Vec<Place> {
+fn places(trace: &Trace) -> Vec<Processor> {
     let mut by_node: Vec<(u32, usize)> = trace.lanes.iter().map(|lane| lane.host).zip(0..).collect();
     by_node.sort_unstable();
     let mut cpus = vec![0; trace.lanes.len()];
@@ -93,7 +93,7 @@ fn places(trace: &Trace) -> Vec<Place> {
     }
     let ranks = trace.lanes.chunk_by(|a, b| a.rank == b.rank).zip(1..);
     let threads = ranks.flat_map(|(lanes, task)| (1..).take(lanes.len()).map(move |thread| (task, thread)));
-    threads.zip(cpus).map(|((task, thread), cpu)| Place { cpu, task, thread }).collect()
+    threads.zip(cpus).map(|((task, thread), cpu)| Processor { cpu, task, thread }).collect()
 }
 
 /// A time in s since 1970, UTC, as Paraver writes dates: `29/02/2024 at 23:59`.
@@ -112,14 +112,14 @@ fn date(seconds: u64) -> String {
     format!("{day:02}/{month:02}/{year} at {:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-impl Place {
+impl Processor {
     fn text(&self) -> String {
         format!("{}:1:{}:{}", self.cpu, self.task, self.thread)
     }
 }
 
 impl Paraver<'_> {
-    fn place(&self, at: u32) -> Option<Place> {
+    fn place(&self, at: u32) -> Option<Processor> {
         self.places.get(at.to_usize()).copied()
     }
 
@@ -192,7 +192,7 @@ impl Paraver<'_> {
     }
 
     /// A moment's place and its call's times.
-    fn moment(&self, moment: &Moment) -> Option<(Place, i64, i64)> {
+    fn moment(&self, moment: &Moment) -> Option<(Processor, i64, i64)> {
         let (enter, exit) = moment.times?;
         Some((self.place(moment.at)?, self.since(enter), self.since(exit)))
     }
@@ -207,7 +207,7 @@ impl Format for Paraver<'_> {
         let (enter, exit, place) = (self.since(enter), self.since(exit), place.text());
         let row = call.event.row;
         let begins_only = row.is_some_and(|row| Start::of(row) != Start::Blocking);
-        let (of, state) = labels::of(row.map_or(CallKind::Other, |row| row.kind), begins_only);
+        let (of, state) = labels::of(row.map_or(Kind::Other, |row| row.kind), begins_only);
         let number = u64::from(call.event.symbol.call.0) + 1;
         self.values.name(of, number, || function(call));
         let site = u64::from(call.site) + 1;

@@ -20,7 +20,7 @@ use st_cli::Output;
 use st_model::num::{Exact as _, saturate};
 
 use crate::exchanges::Exchange;
-use crate::format::{Call, Format, Kind, Summary};
+use crate::format::{Call, Format, FormatKind, Summary};
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::Message;
@@ -34,7 +34,7 @@ use schema::{
     TrackEvent,
 };
 
-pub(crate) const KIND: Kind = Kind {
+pub(crate) const KIND: FormatKind = FormatKind {
     name: "perfetto",
     endings: &[".pftrace", ".perfetto-trace"],
     about: "Perfetto's trace: ui.perfetto.dev, trace_processor (SQL)",

@@ -1,0 +1,247 @@
+//! Calls whose waits are not known yet, and the threads that make them.
+
+use std::num::NonZeroU64;
+
+use slab::Slab;
+use st_model::num::{Exact as _, narrow};
+
+use crate::meetings::Meetings;
+use crate::predict::Steps;
+use crate::waits::{Sum, WaitKind};
+
+/// A call under way, by number: none that is over has the number of another.
+pub(crate) type CallNumber = NonZeroU64;
+
+/// A call of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    pub(crate) thread: u32,
+    pub(crate) place: u32,
+    pub(crate) enter: i64,
+    pub(crate) exit: i64,
+    /// It waits: it is no test.
+    pub(crate) waits: bool,
+    /// It completes all that it names; else what comes first, in whatever order.
+    pub(crate) orders: bool,
+    /// Its number on the thread.
+    pub(crate) call: u64,
+    /// Bytes that it moves, as far as its own words say so.
+    pub(crate) bytes: u64,
+}
+
+/// The call of another thread that one waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cause {
+    pub(crate) thread: u32,
+    pub(crate) place: u32,
+    /// When it was entered.
+    pub(crate) at: i64,
+}
+
+impl Cause {
+    pub(crate) fn of(visit: &Visit) -> Self {
+        Self { thread: visit.thread, place: visit.place, at: visit.enter }
+    }
+}
+
+/// Why a call may have waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reason {
+    pub(crate) kind: WaitKind,
+    /// The call that it waits for: until that is entered.
+    pub(crate) cause: Cause,
+    /// Libraries hardly wait for this: it is the receive of a short message, which they keep.
+    pub(crate) unlikely: bool,
+}
+
+impl Reason {
+    pub(crate) fn of(kind: WaitKind, cause: Cause) -> Self {
+        Self { kind, cause, unlikely: false }
+    }
+
+    pub(crate) fn until(&self) -> i64 {
+        self.cause.at
+    }
+
+    /// The greatest of several reasons is why a call that was entered then has waited: the last that it surely waited for, and
+    /// of messages of one call one that it receives.
+    fn precedence(&self, enter: i64) -> (bool, i64, bool) {
+        (!self.unlikely && self.until() > enter, self.until(), self.kind != WaitKind::LateReceiver)
+    }
+}
+
+/// A call that completes something.
+#[derive(Clone, Debug)]
+struct Call {
+    /// Tells it from others that have had its number.
+    serial: u32,
+    visit: Visit,
+    /// What it completes that has not met its other end, and one until the call itself has been read.
+    open: u32,
+    /// Those of them that are sends.
+    sends: u32,
+    best: Option<Reason>,
+    /// A message that was there when it had received all of its own, if that has been asked.
+    older: Option<Box<Option<Older>>>,
+}
+
+/// The oldest message for a rank that has not been received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Older {
+    pub(crate) id: u32,
+    pub(crate) serial: u64,
+    pub(crate) cause: Cause,
+    /// The last call in which its receiver had sent anything when it was received, if it was and a call watches it.
+    pub(crate) told: Option<u64>,
+}
+
+/// A call of which all is known, and that has waited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    pub(crate) visit: Visit,
+    pub(crate) reason: Reason,
+    /// As in the call.
+    pub(crate) older: Option<Option<Older>>,
+}
+
+/// A thread of a rank.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Track {
+    pub(crate) rank: u32,
+    /// The rank by its number among all that are read.
+    pub(crate) place: u32,
+    /// Waits of its calls.
+    pub(crate) waited: Sum,
+    /// Number of the last call that sent something or began an operation with others.
+    pub(crate) told: u64,
+}
+
+impl Track {
+    pub(crate) fn of(rank: u32, place: u32) -> Self {
+        Self { rank, place, ..Self::default() }
+    }
+}
+
+/// Calls under way, by number, and all threads.
+#[derive(Default, Debug)]
+pub(crate) struct Ledger {
+    calls: Slab<Call>,
+    most: usize,
+    serial: u32,
+    pub(crate) tracks: Vec<Track>,
+    /// Calls that have received all of their messages and still send, since they were taken before.
+    pub(crate) received: Vec<CallNumber>,
+    /// Calls that have waited, since they were taken before.
+    pub(crate) finished: Vec<Finished>,
+    /// When all waited for all, if causes are looked for.
+    pub(crate) meetings: Option<Meetings>,
+    /// Who hears of what happens.
+    pub(crate) steps: Steps,
+}
+
+impl Ledger {
+    /// A call is read that completes something; returns its number.
+    pub(crate) fn open(&mut self, visit: Visit) -> CallNumber {
+        self.serial = (self.serial + 1) & SERIALS;
+        let call = Call { serial: self.serial, visit, open: 1, sends: 0, best: None, older: None };
+        let slot: u32 = narrow(self.calls.insert(call));
+        self.most = self.most.max(self.calls.len());
+        NonZeroU64::MIN | u64::from(self.serial) << 33 | u64::from(slot) << 1
+    }
+
+    fn call(&mut self, number: CallNumber) -> Option<&mut Call> {
+        let found = self.calls.get_mut(slot(number));
+        found.filter(|c| c.serial == serial(number))
+    }
+
+    pub(crate) fn visit(&mut self, number: CallNumber) -> Option<&Visit> {
+        self.call(number).map(|c| &c.visit)
+    }
+
+    /// It completes something whose other end is not known.
+    pub(crate) fn expect(&mut self, number: CallNumber, send: bool) {
+        if let Some(call) = self.call(number) {
+            call.open += 1;
+            call.sends += u32::from(send);
+        }
+    }
+
+    /// What it completes has met its other end, or the call has been read. A call that completes several things waits for
+    /// the last.
+    pub(crate) fn give(&mut self, number: CallNumber, send: bool, reason: Option<Reason>) {
+        let Some(call) = self.call(number) else { return };
+        call.open -= 1;
+        call.sends -= u32::from(send);
+        call.best = match (call.best, reason.filter(|_| call.visit.waits)) {
+            (Some(a), Some(b)) if b.precedence(call.visit.enter) <= a.precedence(call.visit.enter) => Some(a),
+            (a, b) => b.or(a),
+        };
+        if call.open > 0 {
+            // Only sends are left: what older messages there are must be looked at now.
+            if call.open == call.sends && !send {
+                self.received.push(number);
+            }
+            return;
+        }
+        if let Some(reason) = call.best
+            && reason.until() > call.visit.enter
+        {
+            let (visit, older) = (call.visit, call.older.take().map(|older| *older));
+            self.finished.push(Finished { visit, reason, older });
+        }
+        self.calls.remove(slot(number));
+    }
+
+    /// A call of which all is known by itself: where and when it is entered, its number on the thread, and when it ends.
+    pub(crate) fn finish(&mut self, (own, call): (Cause, u64), exit: i64, reason: Reason) {
+        if reason.until() > own.at {
+            let Cause { thread, place, at: enter } = own;
+            // What it moves nobody asks of a call that is over.
+            let visit = Visit { thread, place, enter, exit, waits: true, orders: true, call, bytes: 0 };
+            self.finished.push(Finished { visit, reason, older: None });
+        }
+    }
+
+    /// Of a call whose last message it may have waited for: its rank's number, and when that was sent.
+    pub(crate) fn sender(&mut self, number: CallNumber) -> Option<(u32, i64)> {
+        let call = self.call(number)?;
+        let (thread, reason) = (call.visit.thread, call.best?);
+        (reason.kind == WaitKind::LateSender).then(|| (self.tracks[thread.to_usize()].place, reason.cause.at))
+    }
+
+    /// The older message that was there when a call had received all of its own.
+    pub(crate) fn set_older(&mut self, number: CallNumber, older: Option<Older>) {
+        if let Some(call) = self.call(number) {
+            call.older.get_or_insert_with(|| Box::new(older));
+        }
+    }
+
+    /// The older message has been received; `told`: the last call in which its receiver had sent anything by then.
+    pub(crate) fn older_received(&mut self, number: CallNumber, told: u64) {
+        if let Some(older) = self.call(number).and_then(|c| c.older.as_mut()?.as_mut().as_mut()) {
+            older.told = Some(told);
+        }
+    }
+
+    pub(crate) fn rank(&self, thread: u32) -> u32 {
+        self.tracks[thread as usize].rank
+    }
+
+    /// Most calls that waited for their other ends at a time.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+}
+
+/// Tells a call from others that have had its slot.
+fn serial(number: CallNumber) -> u32 {
+    narrow(number.get() >> 33)
+}
+
+/// Where a call is kept.
+fn slot(number: CallNumber) -> usize {
+    (number.get() >> 1 & SLOTS).to_usize()
+}
+
+const SLOTS: u64 = u32::MAX as u64;
+const SERIALS: u32 = u32::MAX >> 1;

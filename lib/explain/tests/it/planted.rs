@@ -1,0 +1,215 @@
+//! Planted faults that are no waits: they are found at their places, with what they cost, and not where there are none.
+
+use crate::simulator::{Machine, OWN, site};
+use st_explain::{Analysis, Finding, Matter, WaitKind, analyse};
+use st_model::calls::names;
+
+const STEPS: u64 = 20;
+const EAGER: (bool, [bool; 2]) = (false, [false; 2]);
+
+/// A program of four ranks that do something else beside computing.
+fn run(step: impl Fn(&mut Machine)) -> Analysis {
+    let mut machine = Machine::new(4);
+    for _ in 0..STEPS {
+        (0..4).for_each(|me| machine.compute(me, 1_000_000));
+        step(&mut machine);
+    }
+    analyse(&machine.finish().0, &|_| ()).unwrap()
+}
+
+fn of(analysis: &Analysis, matter: Matter) -> Vec<Finding> {
+    analysis.findings().into_iter().filter(|f| f.matter == matter).collect()
+}
+
+fn at(analysis: &Analysis, matter: Matter, number: u32) -> Vec<Finding> {
+    of(analysis, matter).into_iter().filter(|f| site(analysis, f.place) == number).collect()
+}
+
+/// That there is one finding of a kind at a site: how often, what it costs, and whose fault it is.
+fn only(analysis: &Analysis, matter: Matter, site: u32) -> (u64, u64, Vec<u32>) {
+    let found = at(analysis, matter, site);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let f = &found[0];
+    (f.count, f.cost, f.culprits.iter().map(|(at, _)| at.rank).collect())
+}
+
+#[test]
+fn polling_counts_tests_and_their_time() {
+    let polls = run(|m| {
+        m.message((2, 1), (false, [false, true]), false, [1, 2]);
+        m.test(1, 3, (40, 4_000_000));
+        m.wait(1, 4, |_| true);
+    });
+    assert_eq!(only(&polls, Matter::Polling, 3), (40 * STEPS, 4_000_000 * STEPS, vec![1]));
+    let waits = run(|m| {
+        m.message((2, 1), (false, [false, true]), false, [1, 2]);
+        m.wait(1, 4, |_| true);
+    });
+    assert_eq!(of(&waits, Matter::Polling), []);
+}
+
+#[test]
+fn tests_of_requests_that_are_over_are_no_polls() {
+    let test = |name: &'static str, words: [(&'static str, Vec<i64>); 2]| {
+        run(move |m| {
+            let now = m.now(0);
+            m.record(0, name, 3, words.to_vec(), now, now + 1_000_000);
+        })
+    };
+    let polls = |of: Analysis| of.totals.values().map(|t| t.failed_tests).sum::<u64>();
+    let all = |requests, flag| [("requests", requests), ("flag", vec![flag])];
+    assert_eq!(polls(test(names::MPI_Testall, all(vec![-1, -1], 1))), 0);
+    assert_eq!(polls(test(names::MPI_Testall, all(vec![0, -1], 0))), STEPS);
+    let some = |requests| [("requests", requests), ("completed", vec![])];
+    assert_eq!(polls(test(names::MPI_Testsome, some(vec![-1, -1]))), 0);
+    assert_eq!(polls(test(names::MPI_Testsome, some(vec![-1, 0]))), STEPS);
+}
+
+#[test]
+fn short_messages_are_those_up_to_a_kib_and_cost_their_calls() {
+    for (elements, found) in [(1, true), (256, true), (257, false)] {
+        let sends = run(|m| {
+            m.elements = elements;
+            (0..50).for_each(|_| m.message((3, 0), EAGER, false, [1, 2]));
+        });
+        if found {
+            let own = OWN.unsigned_abs();
+            assert_eq!(only(&sends, Matter::Latency, 1), (50 * STEPS, 50 * STEPS * own, vec![3]));
+        } else {
+            assert_eq!(at(&sends, Matter::Latency, 1), []);
+        }
+    }
+}
+
+#[test]
+fn requests_that_nothing_completes_are_leaks() {
+    let leaks = run(|m| {
+        m.message((3, 2), (false, [true, false]), false, [1, 2]);
+        m.lose(3);
+        m.message((3, 2), (false, [true, false]), false, [4, 2]);
+        m.wait(3, 5, |_| true);
+    });
+    assert_eq!(only(&leaks, Matter::LeakedRequests, 1), (STEPS, 0, vec![3]));
+}
+
+#[test]
+fn objects_that_nothing_frees_are_leaks_where_they_come_with_the_steps() {
+    let index = std::cell::Cell::new(1);
+    let leaks = |frees: bool| {
+        run(|m| {
+            let (now, made) = (m.now(2), index.replace(index.get() + 1));
+            m.record(2, names::MPI_Comm_dup, 1, vec![("newcomm", vec![made])], now, now + 10);
+            if frees {
+                m.record(2, names::MPI_Comm_free, 2, vec![("freecomm", vec![made])], now + 20, now + 30);
+            }
+        })
+    };
+    let left = leaks(false);
+    assert_eq!(only(&left, Matter::LeakedObjects, 1), (STEPS, 0, vec![2]));
+    assert!(of(&left, Matter::LeakedObjects)[0].is_leak());
+    assert_eq!(of(&leaks(true), Matter::LeakedObjects), []);
+}
+
+#[test]
+fn late_data_of_an_operation_that_another_call_completes_is_found() {
+    let gather = run(|m| {
+        m.compute(3, 5_000_000);
+        for me in 0..4 {
+            let now = m.now(me);
+            let words = vec![("root", vec![1]), ("request", vec![0])];
+            m.record(me, names::MPI_Igather, 1, words, now, now + 10);
+        }
+        let until = m.now(3);
+        for me in 0..4 {
+            let now = m.now(me);
+            let words = vec![("request", vec![0]), ("requests", vec![0]), ("completed", vec![0])];
+            let exit = if me == 1 { until + 100 } else { now + 10 };
+            m.record(me, names::MPI_Wait, 2, words, now, exit);
+            m.compute(me, until + 1000 - exit);
+        }
+    });
+    let (count, cost, who) = only(&gather, Matter::Wait(WaitKind::LateContribution), 2);
+    assert_eq!((count, who), (STEPS, vec![3]));
+    assert!(cost.abs_diff(5_000_000 * STEPS) < 100 * STEPS, "{cost}");
+    assert_eq!(of(&gather, Matter::Wait(WaitKind::EarlyReduce)), []);
+}
+
+#[test]
+fn ranks_that_do_the_same_work_before_other_calls_are_not_slow() {
+    let found = run(|m| {
+        for site in 10..14 {
+            for me in 0..4 {
+                let own = if me == 2 { site < 13 } else { site == 13 };
+                m.compute(me, if own { 9_000_000 / if me == 2 { 3 } else { 1 } } else { 0 });
+            }
+            m.collective(names::MPI_Barrier, 0, site);
+        }
+    });
+    assert_eq!(of(&found, Matter::SlowRank), []);
+}
+
+#[test]
+fn a_rank_that_is_slow_everywhere_is_named_and_one_that_is_slow_somewhere_is_not() {
+    let program = |slow: fn(u32) -> bool| {
+        run(move |m| {
+            for site in 10..14 {
+                (0..4).for_each(|me| m.compute(me, 1_000_000));
+                m.compute(2, if slow(site) { 300_000 } else { 0 });
+                m.collective(names::MPI_Barrier, 0, site);
+            }
+        })
+    };
+    let found = of(&program(|_| true), Matter::SlowRank);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let f = &found[0];
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [2]);
+    // Four times in each step; the barriers themselves take nearly nothing.
+    let lost = 4 * 300_000 * STEPS;
+    assert!(f.cost.abs_diff(lost) < lost / 20, "{f:?}");
+    assert_eq!(of(&program(|_| false), Matter::SlowRank), []);
+    assert_eq!(of(&program(|site| site == 11), Matter::SlowRank), []);
+}
+
+/// A program of hundreds of call sites with two calls each, that compute by chance up to half longer or less long.
+#[test]
+fn a_rank_that_is_slow_before_hundreds_of_call_sites_is_named_with_what_it_loses() {
+    let program = |slow: fn(u32) -> bool| {
+        let (mut machine, mut chance) = (Machine::new(4), 1u64);
+        for site in (10..510).chain(10..510) {
+            for me in 0..4 {
+                chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let ns = 500_000 + i64::try_from(chance >> 33).unwrap() * 1_000_000 / (1 << 31);
+                machine.compute(me, if me == 2 && slow(site) { ns * 13 / 10 } else { ns });
+            }
+            machine.collective(names::MPI_Barrier, 0, site);
+        }
+        analyse(&machine.finish().0, &|_| ()).unwrap()
+    };
+    let found = of(&program(|_| true), Matter::SlowRank);
+    let [f] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [2]);
+    let lost = 1000 * 300_000u64;
+    assert!(f.cost.abs_diff(lost) < lost / 10, "{f:?}");
+    assert_eq!(of(&program(|_| false), Matter::SlowRank), []);
+    assert_eq!(of(&program(|site| site < 260), Matter::SlowRank), []);
+}
+
+#[test]
+fn a_rank_that_ends_late_keeps_the_others_waiting() {
+    let program = |later: i64| {
+        let mut machine = Machine::new(4);
+        for _ in 0..STEPS {
+            (0..4).for_each(|me| machine.compute(me, 1_000_000));
+            machine.collective(names::MPI_Barrier, 0, 7);
+        }
+        machine.compute(1, later);
+        analyse(&machine.finish().0, &|_| ()).unwrap()
+    };
+    let found = of(&program(30_000_000), Matter::LateEnd);
+    let [f] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [1]);
+    assert!(f.cost.abs_diff(3 * 30_000_000) < 100_000, "{f:?}");
+    assert!(f.excess.is_some_and(|e| e.at.rank == 1 && e.ns.abs_diff(30_000_000) < 100_000), "{f:?}");
+    let even = program(0);
+    assert!(of(&even, Matter::LateEnd).iter().all(|f| f.cost < even.time() / 1000), "{even:?}");
+}

@@ -1,0 +1,183 @@
+//! JSON lines that contradict themselves, and what is counted where they do not tell enough.
+
+use crate::lines::{calls, read};
+
+/// What is counted, but for what stands in for the beginning and end.
+fn counted(text: &str) -> Vec<(String, u64)> {
+    let (_, left) = read(text).unwrap();
+    let own =
+        |what: &&(&str, u64)| !what.0.starts_with("MPI_Init") && !what.0.starts_with("calls without times");
+    left.iter().filter(|what| own(&what)).map(|(what, n)| (what.to_owned(), n)).collect()
+}
+
+/// The words of the call behind what stands in.
+fn words(text: &str) -> Vec<i64> {
+    calls(&read(text).unwrap().0[0])[1].1.clone()
+}
+
+fn call(name: &str, rest: &str) -> String {
+    format!("{{\"rank\":0,\"call\":\"{name}\",{rest}}}")
+}
+
+fn send(rest: &str) -> String {
+    call("MPI_Send", &format!("\"dest\":0,{rest}"))
+}
+
+#[test]
+fn amounts_that_cannot_be_are_refused() {
+    let pairs = "\"sendcounts\":[8],\"recvcounts\":[8],\"bytes\":8";
+    let cases = [
+        (send("\"bytes\":\"800\""), "bytes: \"800\" is no whole number"),
+        (send("\"bytes\":800.0"), "bytes: 800.0 is no whole number"),
+        (send("\"bytes\":1e30"), "bytes: 1e+30 is no whole number"),
+        (send("\"bytes\":18446744073709551615"), "bytes: 18446744073709551615 is no whole number"),
+        (send("\"bytes\":-8"), "bytes: -8 is no whole number"),
+        (send("\"count\":-8"), "count: -8 is below 0"),
+        (
+            send("\"bytes\":801,\"type\":\"MPI_DOUBLE\""),
+            "bytes: 801 are no whole number of elements of 8 bytes",
+        ),
+        (
+            send("\"bytes\":800,\"count\":10,\"type\":\"MPI_DOUBLE\""),
+            "bytes: 800, but count is 10 elements of 8 bytes",
+        ),
+        (
+            call("MPI_Recv", "\"source\":0,\"bytes\":88,\"count\":10,\"type\":\"MPI_DOUBLE\""),
+            "bytes: 88, but count is 10",
+        ),
+        (
+            call("MPI_Alltoallv", "\"bytes\":800"),
+            "bytes: each partner has a count of its own: sendcounts, recvcounts",
+        ),
+        (
+            call("MPI_Allreduce", "\"bytes\":12,\"type\":\"MPI_DOUBLE\",\"op\":\"MPI_SUM\""),
+            "bytes: 12 are no whole",
+        ),
+    ];
+    for (text, part) in cases {
+        let error = read(&text).unwrap_err();
+        assert!(error.starts_with("line 1: MPI_") && error.contains(part), "{text}\n{error}\n{part}");
+    }
+    assert_eq!(words(&send("\"bytes\":800,\"type\":\"MPI_DOUBLE\""))[0], 100);
+    assert_eq!(words(&send("\"bytes\":800,\"count\":100,\"type\":\"MPI_DOUBLE\""))[0], 100);
+    assert_eq!(words(&send("\"bytes\":801"))[0], 801);
+    // Room may be for more than what comes, and what has failed may be wrong.
+    assert_eq!(words(&call("MPI_Recv", "\"source\":0,\"bytes\":8,\"count\":10"))[0], 10);
+    assert_eq!(words(&send("\"count\":-8,\"error\":\"MPI_ERR_COUNT\""))[0], -8);
+    assert_eq!(
+        counted(&call("MPI_Alltoallv", pairs)),
+        [("field bytes of MPI_Alltoallv, which has none".into(), 1)]
+    );
+    assert_eq!(
+        counted(&call("MPI_Barrier", "\"bytes\":8")),
+        [("field bytes of MPI_Barrier, which has none".into(), 1)]
+    );
+    assert_eq!(counted(&send("\"tag\":1")), [("amounts of MPI_Send (0 stands for them)".into(), 1)]);
+    assert_eq!(
+        counted(&call("MPI_Alltoallv", "\"enter\":1,\"exit\":2")),
+        [("amounts of MPI_Alltoallv (0 stands for them)".into(), 1)]
+    );
+}
+
+#[test]
+fn ranks_outside_of_the_communicator_are_refused() {
+    let to = |name: &str, partner: &str, rank: &str| call(name, &format!("\"bytes\":8,\"{partner}\":{rank}"));
+    let comm = |members: &str| {
+        format!("{{\"comm\":\"row\",\"members\":{members}}}\n{}", call("MPI_Barrier", "\"comm\":\"row\""))
+    };
+    let first = "{\"header\":{\"world\":2}}\n";
+    let cases = [
+        (to("MPI_Send", "dest", "9"), "line 1: MPI_Send: dest: 9 is none of 1 ranks of the communicator"),
+        (to("MPI_Send", "dest", "-5"), "dest: -5 is none"),
+        (to("MPI_Send", "dest", "null"), "dest: null is none"),
+        (to("MPI_Send", "dest", "\"MPI_ANY_SOURCE\""), "dest: \"MPI_ANY_SOURCE\" is none"),
+        (to("MPI_Recv", "source", "1"), "source: 1 is none"),
+        (to("MPI_Bcast", "root", "7"), "root: 7 is none"),
+        (comm("[0,9]"), "line 1: members: 9 is none of 1 ranks"),
+        (comm("[0,0]"), "line 1: members: 0 is there twice"),
+        (
+            format!("{first}{}", comm("[1]")),
+            "line 3: MPI_Barrier: comm: row has not rank 0 among its members",
+        ),
+        (
+            format!("{first}{}", comm("[0]").replace("MPI_Barrier\"", "MPI_Send\",\"bytes\":1,\"dest\":1")),
+            "line 3: MPI_Send: dest: 1 is none of 1 ranks of the communicator",
+        ),
+        (
+            "{\"win\":\"w\",\"members\":[0]}\n".to_owned()
+                + &call("MPI_Put", "\"win\":\"w\",\"target\":1,\"bytes\":8"),
+            "line 2: MPI_Put: target: 1 is none of 1 ranks of the window",
+        ),
+    ];
+    for (text, part) in cases {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    for fine in [
+        to("MPI_Send", "dest", "\"MPI_PROC_NULL\""),
+        to("MPI_Recv", "source", "\"MPI_ANY_SOURCE\""),
+        to("MPI_Bcast", "root", "\"MPI_ROOT\""),
+        // A process of another job, as st-record numbers them.
+        comm("[0,1],\"kind\":\"MPI_Intercomm_merge\""),
+        call("MPI_Send", "\"dest\":9,\"count\":1,\"error\":\"MPI_ERR_RANK\""),
+    ] {
+        assert!(read(&fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
+fn requests_are_under_way_once_and_one_is_completed_where_one_can_be() {
+    let receive = |request: &str, source: &str| {
+        call("MPI_Irecv", &format!("\"source\":{source},\"bytes\":8,\"request\":\"{request}\"")) + "\n"
+    };
+    let twice = receive("a", "0") + &receive("a", "0");
+    assert!(read(&twice).unwrap_err().contains("line 2: MPI_Irecv: request: a is under way"));
+    let both = receive("a", "0") + &receive("b", "0");
+    for name in ["MPI_Waitany", "MPI_Testany"] {
+        let text = both.clone() + &call(name, "\"requests\":[\"a\",\"b\"]");
+        let all = calls(&read(&text).unwrap().0[0]);
+        let first = [1, 0, 1, -9, 1, -9, 1, -9];
+        assert!(all[3].1.windows(8).any(|part| part == first), "{name}: {all:?}");
+        assert_eq!(
+            counted(&text),
+            [(format!("which request {name} completed (the first that is pending)"), 1)]
+        );
+        assert!(read(&(text + "\n" + &receive("a", "0"))).is_ok(), "{name}: the first is free");
+    }
+    let any = receive("a", "\"MPI_ANY_SOURCE\"") + &call("MPI_Wait", "\"request\":\"a\"");
+    let untold = ("sources of what was received from any rank".to_owned(), 1);
+    assert_eq!(counted(&any), std::slice::from_ref(&untold));
+    let told = "\"request\":\"a\",\"completed\":[{\"request\":\"a\",\"source\":0,\"tag\":0,\"bytes\":8}]";
+    assert!(counted(&(receive("a", "\"MPI_ANY_SOURCE\"") + &call("MPI_Wait", told))).is_empty());
+    assert_eq!(counted(&call("MPI_Recv", "\"source\":\"MPI_ANY_SOURCE\",\"bytes\":8")), [untold]);
+    assert!(counted(&call("MPI_Recv", "\"source\":\"MPI_ANY_SOURCE\",\"bytes\":8,\"rsource\":0")).is_empty());
+    let field = |key: &str| (format!("field {key} of MPI_Sendd, which st does not know"), 1);
+    assert_eq!(counted(&call("MPI_Sendd", "\"dest\":0,\"bytes\":8")), [field("bytes"), field("dest")]);
+    let wait = receive("a", "0") + &call("MPI_Wait", "\"request\":\"a\",\"source\":0");
+    assert_eq!(counted(&wait), [("field source of MPI_Wait, which has none".to_owned(), 1)]);
+}
+
+#[test]
+fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
+    for (text, part) in [
+        (
+            call("MPI_Barrier", r#""site":"a\u001b[31m""#),
+            "line 1: MPI_Barrier: site: \"a\\u{1b}[31m\" has a control",
+        ),
+        (call("MPI_Barrier", r#""site":"a\u0000""#), "has a control character"),
+        (call(r"MPIX_a\nb", "\"thread\":0"), "call: MPIX_a\\nb is no function"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    assert!(read(&("\u{feff}".to_owned() + &call("MPI_Barrier", "\"thread\":0"))).is_ok());
+}
+
+#[test]
+fn ranks_that_ended_early_are_counted() {
+    let header = "{\"header\":{\"world\":1}}\n";
+    let all = header.to_owned() + &call("MPI_Init", "\"thread\":0") + "\n";
+    let early = ("ends of ranks that did not come to MPI_Finalize (as if they had)".to_owned(), 1);
+    assert_eq!(counted(&all), [early]);
+    assert!(counted(&(all + &call("MPI_Finalize", "\"thread\":0"))).is_empty());
+}

@@ -1,0 +1,75 @@
+//! A call as JSON, and as a line.
+
+use serde_json::{Value, json};
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallId;
+use st_model::calls::CallTable;
+use st_model::calls::words::Words;
+use st_model::event::Event;
+use st_model::objects::{Comm, Type};
+use st_model::ranks::RankSeq;
+use st_model::sites::CallSites;
+use st_stream::json::{call, line};
+
+fn object(name: &str, error: u32, words: &[i64]) -> Value {
+    let mut r = RankRecorder::new(3, Options::default());
+    let kind = "MPI_COMM_WORLD".into();
+    r.objects.comms.predefined(Comm {
+        kind,
+        parent: 0,
+        members: RankSeq::first(8),
+        remote: RankSeq::default(),
+    });
+    let kind = "MPI_INT".into();
+    r.objects.types.predefined(Type { kind, words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 });
+    r.open_thread(0);
+    let id = CallTable::builtin().by_name(name).map_or(CallId(0), |row| row.id);
+    let sym = r.symbol(id, 0, error);
+    r.record(0, sym, words, 5, 17);
+    let s = r.finish("h");
+    let words = Words::of(words.to_vec(), CallTable::builtin().slots(id));
+    let mut event = Event::apart(&s, (3, 0, 12), 0, &words).unwrap();
+    event.times = Some((5, 12_350));
+    Value::Object(call(&event, 5))
+}
+
+#[test]
+fn a_send_has_bytes_and_reads_well() {
+    let send = object("MPI_Send", 0, &[10, 0, 4, 7, 0]);
+    let want = json!({"rank": 3, "thread": 0, "i": 12, "call": "MPI_Send", "site": 5, "enter": 5, "exit": 12350,
+        "count": 10, "type": "MPI_INT", "dest": 4, "tag": 7, "comm": "MPI_COMM_WORLD", "bytes": 40});
+    assert_eq!(send, want);
+    let text = "rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] at 5ns for 12.3us";
+    assert_eq!(line(send.as_object().unwrap(), &CallSites::default()), text);
+}
+
+#[test]
+fn special_values_have_names() {
+    let recv = object("MPI_Recv", 6, &[10, -1, -2, -1, 0, -9, -9, -9]);
+    let want = [("type", Value::Null), ("source", "MPI_ANY_SOURCE".into()), ("tag", "MPI_ANY_TAG".into())];
+    want.iter().for_each(|(key, v)| assert_eq!(&recv[key], v));
+    assert_eq!((&recv["rsource"], &recv["bytes"]), (&Value::Null, &Value::Null));
+    assert_eq!(recv["error"], "MPI_ERR_RANK");
+    assert_eq!(object("MPI_Cart_shift", 0, &[0, 0, 1, -1, 2])["source"], "MPI_PROC_NULL");
+    assert_eq!(object("MPI_Comm_split", 0, &[0, -32766, 1, -1])["color"], "MPI_UNDEFINED");
+    assert_eq!(object("MPI_Comm_compare", 0, &[0, 0, 2])["result"], "MPI_SIMILAR");
+    assert_eq!(object("MPI_Initialized", 0, &[1])["flag"], true);
+}
+
+#[test]
+fn a_name_is_a_key_once() {
+    let rank = object("MPI_Comm_rank", 0, &[0, 7]);
+    assert_eq!((&rank["rank"], &rank["rank2"]), (&json!(3), &json!(7)));
+    let imrecv = object("MPI_Imrecv", 0, &[1, -1, 4, 5]);
+    assert_eq!((&imrecv["request"], &imrecv["request2"]), (&json!(4), &json!(5)));
+}
+
+#[test]
+fn completions_are_one_list() {
+    let some = object("MPI_Waitsome", 0, &[3, 3, 7, -1, 9, 2, 2, 0, 2, 5, -9, 2, 8, -9, 2, 40, -10]);
+    assert_eq!(some["requests"], json!([7, null, 9]));
+    let want = json!([{"request": 9, "source": 5, "tag": 8, "bytes": 40},
+        {"request": 7, "source": null, "tag": null, "bytes": "cancelled"}]);
+    assert_eq!(some["completed"], want);
+    assert!(some.get("source").is_none() && some.get("tag").is_none());
+}

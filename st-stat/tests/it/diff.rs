@@ -1,0 +1,165 @@
+//! What a comparison sees, and what it does not.
+
+use std::process::Command;
+
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallTable;
+use st_model::names::{Location, Names};
+use st_model::objects::{Comm, Type};
+use st_model::ranks::RankSeq;
+use st_model::section::Section;
+use st_model::sites::{CallSites, Frame, Module};
+use st_model::values::{ANY_SOURCE, ANY_TAG, NONE};
+use st_stat::diff::{Report, diff};
+use st_stream::{Trace, WriteOptions};
+
+/// A rank that makes these calls: (function, site, words).
+fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
+    let mut r = RankRecorder::new(0, Options::default());
+    let kind = "MPI_COMM_WORLD".into();
+    let members = RankSeq::first(4);
+    r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+    let (words, parts) = (Vec::new(), Vec::new());
+    r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
+    r.open_thread(0);
+    for (name, site, words) in calls {
+        let site = r.sites.label(site);
+        let sym = r.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
+        r.record(0, sym, words, 0, 0);
+    }
+    vec![r.finish("host")]
+}
+
+fn compare(a: &[(&str, &str, &[i64])], b: &[(&str, &str, &[i64])], sites: bool) -> Report {
+    let (a, b) = (rank(a), rank(b));
+    let named = [&a, &b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+    diff(&a, &b, sites.then_some(&named), &|_| ()).unwrap()
+}
+
+// count type dest tag comm; count type source tag comm rsource rtag bytes
+const SEND: &[i64] = &[3, 0, 1, 7, 0];
+
+#[test]
+fn sites_count_only_on_request() {
+    let (a, b) = ([("MPI_Send", "here", SEND)], [("MPI_Send", "there", SEND)]);
+    assert!(compare(&a, &b, false).same());
+    assert!(!compare(&a, &b, true).same());
+}
+
+#[test]
+fn a_wildcard_equals_what_it_received() {
+    let wild = [("MPI_Recv", "r", &[3, 0, ANY_SOURCE, ANY_TAG, 0, 2, 9, 12][..])];
+    let named = [("MPI_Recv", "r", &[3, 0, 2, 9, 0, NONE, NONE, 12][..])];
+    let other = [("MPI_Recv", "r", &[3, 0, 1, 9, 0, NONE, NONE, 12][..])];
+    assert!(compare(&wild, &named, false).same());
+    assert!(!compare(&wild, &other, false).same());
+}
+
+#[test]
+fn a_non_blocking_wildcard_is_resolved_by_its_completion() {
+    // requests, completed, source, tag, bytes
+    let wait = ("MPI_Wait", "w", &[1, 0, 1, 0, 1, 2, 1, 9, 1, 12][..]);
+    let wild = [("MPI_Irecv", "r", &[3, 0, ANY_SOURCE, 9, 0, 0][..]), wait];
+    let named = [("MPI_Irecv", "r", &[3, 0, 2, 9, 0, 0][..]), wait];
+    let other = [("MPI_Irecv", "r", &[3, 0, 3, 9, 0, 0][..]), wait];
+    assert!(compare(&wild, &named, false).same());
+    assert!(!compare(&wild, &other, false).same());
+}
+
+#[test]
+fn failed_polls_and_split_clock_reads_do_not_count() {
+    let yes = ("MPI_Test", "t", &[1, 0, 1, 1, 0, 1, 2, 1, 9, 1, 12, 1][..]);
+    let no = ("MPI_Test", "t", &[1, 0, 0, 0, 0, 0, 0, 17][..]);
+    assert!(compare(&[no, yes], &[yes], false).same());
+    let clock = |site, n: &'static [i64]| ("MPI_Wtime", site, n);
+    assert!(compare(&[clock("a", &[2]), clock("b", &[3])], &[clock("a", &[5])], false).same());
+    assert!(!compare(&[clock("a", &[2])], &[clock("a", &[5])], false).same());
+}
+
+#[test]
+fn a_missing_call_is_one_difference() {
+    let call = |tag| ("MPI_Send", "s", [3, 0, 1, tag, 0]);
+    let list = |tags: &[i64]| tags.iter().map(|&t| call(t)).collect::<Vec<_>>();
+    let run = |a: &[i64], b: &[i64]| {
+        let (a, b) = (list(a), list(b));
+        let view = |l: &[(&'static str, &'static str, [i64; 5])]| {
+            rank(&l.iter().map(|(n, s, w)| (*n, *s, &w[..])).collect::<Vec<_>>())
+        };
+        diff(&view(&a), &view(&b), None, &|_| ()).unwrap()
+    };
+    let r = run(&[1, 2, 3, 4, 5, 6], &[1, 2, 4, 5, 6]);
+    assert_eq!((r.equal, r.different), (5, 1));
+    assert_eq!(r.first[0].0.a.as_ref().unwrap().index, 2);
+    assert!(r.first[0].0.b.is_none());
+    let r = run(&[1, 2, 3], &[1, 9, 3]);
+    assert_eq!((r.equal, r.different), (2, 1));
+    assert!(run(&[], &[]).same());
+}
+
+/// A rank that makes a call from each of these addresses of a build of a program, called by these functions and lines.
+fn built(build_id: &str, calls: &[(u64, &str, u32)]) -> Vec<Section> {
+    let mut r = RankRecorder::new(0, Options::default());
+    let program = Module { path: "/bin/app".into(), build_id: build_id.into() };
+    let (key, module) = (program.key(), r.sites.module(program));
+    let mut names = Names::default();
+    r.open_thread(0);
+    for (offset, function, line) in calls {
+        let site = r.sites.stack(vec![Frame { module, offset: *offset }]);
+        let sym = r.symbol(CallTable::builtin().by_name("MPI_Barrier").unwrap().id, site, 0);
+        r.record(0, sym, &[0], 0, 0);
+        let (function, file) = (Some((*function).into()), Some("/src/app.c".into()));
+        names
+            .insert((key, *offset), vec![Location { function, file, line: Some(*line), displacement: None }]);
+    }
+    r.sites.add_names(&names);
+    vec![r.finish("host")]
+}
+
+#[test]
+fn call_sites_of_two_builds_are_joined_by_their_names() {
+    let (a, b) = (built("01", &[(16, "f", 3), (32, "g", 5)]), built("02", &[(64, "f", 3), (96, "g", 6)]));
+    let named = [&a, &b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+    let report = diff(&a, &b, Some(&named), &|_| ()).unwrap();
+    assert_eq!((report.equal, report.different), (1, 1));
+    assert_eq!(diff(&a, &b, None, &|_| ()).unwrap().equal, 2);
+    // Of one build, whatever is known of names.
+    let mut unnamed = a.clone();
+    unnamed[0].sites.set_names(Names::default());
+    let named = [&a, &unnamed].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+    assert_eq!(diff(&a, &unnamed, Some(&named), &|_| ()).unwrap().equal, 2);
+}
+
+#[test]
+fn what_is_not_compared_is_counted() {
+    // requests flag completed source tag bytes times; times
+    let (failed, found) = (&[1, 0, 0, 0, 0, 0, 0, 40][..], &[1, 0, 1, 1, 0, 1, 1, 1, 9, 1, 12, 1][..]);
+    let test = |words| ("MPI_Test", "t", words);
+    let clock = ("MPI_Wtime", "c", &[7][..]);
+    let irecv = ("MPI_Irecv", "r", &[3, 0, 1, 9, 0, 0][..]);
+    let report = compare(&[irecv, test(failed), test(found), clock], &[irecv, test(found), clock], false);
+    assert!(report.same(), "{report:?}");
+    assert_eq!((report.equal, report.polls, report.failed), (9, (40, 0), (0, 0)));
+}
+
+#[test]
+fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = [4, 2].map(|ranks| {
+        let mut sections = rank(&[("MPI_Comm_rank", "main", &[0, 0]), ("MPI_Barrier", "main", &[0])]);
+        let mut r = RankRecorder::new(0, Options::default());
+        let (kind, members) = ("MPI_COMM_WORLD".into(), RankSeq::first(ranks));
+        r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
+        sections[0].tables.comms = r.finish("host").tables.comms;
+        let path = dir.path().join(format!("{ranks}.st"));
+        let trace = Trace { sections, ..Trace::default() };
+        st_stream::write(&trace, std::fs::File::create(&path).unwrap(), WriteOptions::FILE).unwrap();
+        path
+    });
+    let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg("diff").args(&paths).output().unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    let reason =
+        "MPI_COMM_WORLD is another object: of 4 ranks in the first trace and of 2 in the\n  second\n";
+    assert!(said.starts_with(reason) && said.matches("is another").count() == 1, "{said}");
+    assert_eq!(said.matches("  + (the same of the other MPI_COMM_WORLD)\n").count(), 2, "{said}");
+    assert_eq!(out.status.code(), Some(4), "{said}");
+}

@@ -1,0 +1,63 @@
+//! Who comes last to the end, by exact times and by what is kept of them.
+
+use crate::common::{Rank, printed};
+use clap::Parser;
+use st_cli::Status;
+use st_explain::Folding;
+use st_model::calls::names;
+use st_model::header::Header;
+use st_model::steps::Budget;
+use st_reduce::kept::Kept;
+use st_reduce::merge::merge;
+use st_stat::args::Args;
+use st_stream::{Trace, WriteOptions};
+
+#[test]
+fn who_computes_longer_before_the_end_is_told_of_merged_traces_too() {
+    let ranks = || {
+        let rank = |me: u32| {
+            let mut rank = Rank::new(me, 3);
+            rank.call(names::MPI_Init, "main", &[], (0, 1_000));
+            let mut now = 1_000;
+            for _ in 0..10 {
+                rank.call(names::MPI_Barrier, "step app.c:7", &[0], (now + 10_000_000, now + 10_001_000));
+                now += 10_001_000;
+            }
+            let late = if me == 1 { 50_000_000 } else { 1_000 };
+            rank.call(names::MPI_Finalize, "main", &[], (now + late, now + late + 1_000));
+            rank.finish("host")
+        };
+        (0..3).map(rank).collect::<Vec<_>>()
+    };
+    let mut explanation = None;
+    let sections = ranks();
+    let kept = Folding::new(1000).keep(&mut explanation, &sections, 36, &Budget::default(), &|_| ());
+    assert_eq!(kept, None);
+    let mut header = Header { world: 3, program: "app".into(), ..Header::default() };
+    let mut merged = merge(sections, false).unwrap();
+    Kept::default().apply(&mut merged, &mut header);
+    let merged = Trace { header, sections: vec![merged], explanation, ..Trace::default() };
+    let said = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let dir = tempfile::tempdir().unwrap();
+    let [stream, out] = ["app.st", "out"].map(|n| dir.path().join(n));
+    st_stream::write(&merged, std::fs::File::create(&stream).unwrap(), WriteOptions { level: 0 }).unwrap();
+    let words = ["st-stat", "why", "-q", "-o", out.to_str().unwrap(), stream.to_str().unwrap()];
+    assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
+    let longer = "rank 1 computes 49.9 ms longer before it";
+    let live = said(printed(ranks(), &["why"]));
+    assert!(live.contains("late end: rank 1") && live.contains(longer), "{live}");
+    assert!(live.contains("its share is of the run until the last rank's end"), "{live}");
+    let csv = printed(ranks(), &["why", "--format", "csv"]);
+    assert!(csv.lines().next().unwrap().ends_with(",sure,share_of"), "{csv}");
+    assert!(
+        csv.lines().any(|l| l.starts_with("late end,") && l.ends_with(",the run until the last rank's end")),
+        "{csv}"
+    );
+    let kept = std::fs::read_to_string(&out).unwrap();
+    assert!(kept.lines().all(|line| line.chars().count() <= 80), "{kept}");
+    let kept = said(kept);
+    assert!(kept.contains("late end: rank 1") && kept.contains("rank 1 computes"), "{kept}");
+    let ms = kept.split("rank 1 computes ").nth(1).and_then(|t| t.split(' ').next()).unwrap();
+    // Totals of ranks are right to 1 %.
+    assert!((ms.parse::<f64>().unwrap() - 50.0).abs() < 1.0, "{kept}");
+}

@@ -1,0 +1,205 @@
+//! The page of a program that runs: what ranks' journals hold, until they have ended.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use crate::common::Rank;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Parser as _;
+use serde_json::Value;
+use st_capture::journal::{self, LOG_LENGTH, PAGE, REGIONS};
+use st_cli::Status;
+use st_model::calls::names;
+use st_model::header::Header;
+use st_stat::args::Args;
+use st_stream::directory::{JOURNAL, NOTES, RECORDING, TIMES, process, rank};
+use st_stream::{Trace, WriteOptions, Writer};
+
+const RUN: &str = "0123456789abcdef0123456789abcdef";
+
+fn header() -> Header {
+    Header { world: 3, program: "app".into(), run: RUN.into(), ..Header::default() }
+}
+
+/// A rank between barriers, each 1 ms long after 1 ms of computation.
+fn recorded(number: u32, turns: i64) -> Rank {
+    let mut of = Rank::new(number, 3);
+    of.call(names::MPI_Init, "main", &[], (0, 1_000_000));
+    for turn in 0..turns {
+        let enter = 2_000_000 + turn * 2_000_000;
+        of.call(names::MPI_Barrier, "step", &[0], (enter, enter + 1_000_000));
+    }
+    of
+}
+
+/// What a rank leaves while its process records so many turns.
+fn journal(directory: &Path, number: u32, pid: u32, turns: i64) {
+    let mut of = recorded(number, turns);
+    let mut times = Writer::new(Vec::new(), &header(), WriteOptions { level: 0 }).unwrap();
+    for (thread, chunk) in of.recorder.flush_columns() {
+        times.column_chunk(number, thread, &chunk).unwrap();
+    }
+    let snapshot = journal::snapshot(&of.recorder, &header(), &[], "node").unwrap();
+    let mut bytes = vec![0; PAGE];
+    bytes[..16].copy_from_slice(&journal::opening());
+    let fields = journal::descriptor(1, PAGE.try_into().unwrap(), &snapshot, 0);
+    for (i, field) in fields.into_iter().enumerate() {
+        bytes[REGIONS[0] + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());
+    }
+    bytes[REGIONS[0] + LOG_LENGTH..][..8].fill(0);
+    bytes.extend_from_slice(&snapshot);
+    let name = |ends: &str| directory.join(format!("{}.{ends}", process(number, pid)));
+    // As the recorder has it: the times first.
+    fs::write(name(TIMES), times.finish().unwrap()).unwrap();
+    let hidden = directory.join(".half");
+    fs::write(&hidden, bytes).unwrap();
+    fs::rename(hidden, name(JOURNAL)).unwrap();
+}
+
+fn stream(path: &Path, ranks: &[u32]) {
+    let finished = |number: &u32| {
+        let mut of = recorded(*number, 3);
+        of.call(names::MPI_Finalize, "main", &[], (9_000_000, 9_100_000));
+        of.finish("node")
+    };
+    let sections = ranks.iter().map(finished).collect();
+    let trace = Trace { header: header(), sections, ..Trace::default() };
+    st_stream::write(&trace, fs::File::create(path).unwrap(), WriteOptions { level: 0 }).unwrap();
+}
+
+/// A process that stands for all ranks of a job.
+fn ranks() -> Child {
+    Command::new("sleep").arg("60").spawn().unwrap()
+}
+
+/// It has ended, and nothing is left of it.
+fn end(mut ranks: Child) {
+    ranks.kill().unwrap();
+    ranks.wait().unwrap();
+}
+
+fn follow(directory: &Path, page: &Path) -> JoinHandle<anyhow::Result<Status>> {
+    let [directory, page] = [directory, page].map(|path| path.to_str().unwrap().to_owned());
+    let words = ["st-stat", "report", "-q", "--every", "1", "--follow", &directory, "-o", &page];
+    let args = Args::try_parse_from(words).unwrap();
+    thread::spawn(move || st_stat::run(&args))
+}
+
+/// What the page holds, once it is there and holds what is waited for.
+fn awaited(page: &Path, is: impl Fn(&Value) -> bool) -> Value {
+    let begun = Instant::now();
+    loop {
+        let text = fs::read_to_string(page).unwrap_or_default();
+        if let Some((_, rest)) = text.split_once("id=\"data\">") {
+            let gzip = STANDARD.decode(rest.split_once("</script>").unwrap().0).unwrap();
+            let mut json = String::new();
+            flate2::read::GzDecoder::new(&gzip[..]).read_to_string(&mut json).unwrap();
+            let data: Value = serde_json::from_str(&json).unwrap();
+            if is(&data) {
+                return data;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}, {}", data["live"], data["lacks"]);
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "no page");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+fn calls(page: &Value) -> u64 {
+    let columns = page["summary"]["columns"].as_array().unwrap();
+    columns.iter().find(|c| c["key"] == "calls").unwrap()["values"][0].as_u64().unwrap()
+}
+
+#[test]
+fn the_page_grows_with_the_run_and_ends_with_it() {
+    let home = tempfile::tempdir().unwrap();
+    let job = home.path().join(format!("{RECORDING}abc123"));
+    fs::create_dir(&job).unwrap();
+    let all = ranks();
+    fs::write(job.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    let page = home.path().join("live.html");
+    let following = follow(home.path(), &page);
+    // Nobody is past MPI_Init.
+    sleep(Duration::from_millis(700));
+    assert!(!page.exists() && !following.is_finished());
+    [0, 1].into_iter().for_each(|rank| journal(&job, rank, all.id(), 2));
+    let of = awaited(&page, |_| true);
+    let live = &of["live"];
+    assert_eq!(live["told"], "running: state at 4.00 ms, 2 of 3 ranks", "{live}");
+    assert!(live["every_ms"].as_u64() >= Some(1000) && calls(&of) == 6, "{live}");
+    assert!(live["written_ms"].as_u64().unwrap() > 1_600_000_000_000);
+    let lacks = of["lacks"].to_string();
+    assert!(lacks.contains("1 of 3 ranks are missing") && !lacks.contains("ended early"), "{lacks}");
+    [0, 1, 2].into_iter().for_each(|rank| journal(&job, rank, all.id(), 5));
+    // A journal that is just being begun is no reason to stop.
+    let begun = job.join(format!("{}.{JOURNAL}", process(2, 1)));
+    fs::write(&begun, [0; 100]).unwrap();
+    sleep(Duration::from_millis(1500));
+    fs::remove_file(&begun).unwrap();
+    let of = awaited(&page, |of| calls(of) == 18);
+    assert_eq!(of["live"]["told"], "running: state at 10.0 ms, 3 of 3 ranks");
+    // One has ended, and has left its stream.
+    fs::remove_file(job.join(format!("{}.{JOURNAL}", process(1, all.id())))).unwrap();
+    stream(&job.join(format!("{}.st", rank(1))), &[1]);
+    let of = awaited(&page, |of| of["live"]["told"].to_string().contains("ended"));
+    assert!(of["live"]["told"].as_str().unwrap().ends_with("3 of 3 ranks, 1 of these ended"), "{of}");
+    stream(&home.path().join("app.st"), &[0, 1, 2]);
+    fs::remove_dir_all(&job).unwrap();
+    end(all);
+    assert_eq!(following.join().unwrap().unwrap(), Status::Ok);
+    let of = awaited(&page, |_| true);
+    assert!(
+        of["live"].is_null() && calls(&of) == 15 && of["lacks"] == Value::Array(Vec::new()),
+        "{}",
+        of["lacks"]
+    );
+}
+
+#[test]
+fn ranks_that_are_killed_have_ended_early() {
+    let home = tempfile::tempdir().unwrap();
+    let all = ranks();
+    [0, 1, 2].into_iter().for_each(|rank| journal(home.path(), rank, all.id(), 4));
+    let page = home.path().join("live.html");
+    let following = follow(home.path(), &page);
+    let of = awaited(&page, |_| true);
+    assert_eq!(of["live"]["told"], "running: state at 8.00 ms, 3 of 3 ranks");
+    end(all);
+    assert_eq!(following.join().unwrap().unwrap(), Status::Ok);
+    let of = awaited(&page, |_| true);
+    assert!(of["live"].is_null() && of["lacks"].to_string().contains("ended early"), "{}", of["lacks"]);
+}
+
+#[test]
+fn what_does_not_run_is_not_followed() {
+    let home = tempfile::tempdir().unwrap();
+    let said = |words: &[&str]| {
+        let words = ["st-stat", "report", "-q", "--follow"].iter().chain(words);
+        format!("{:#}", st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap_err())
+    };
+    let here = home.path().to_str().unwrap();
+    let page = home.path().join("live.html");
+    let to = ["-o", page.to_str().unwrap()];
+    let none = said(&[here, to[0], to[1]]);
+    assert!(
+        none.contains("no process of this machine records into it") && none.contains("-o DIRECTORY"),
+        "{none}"
+    );
+    assert!(said(&["nowhere/at/all", to[0], to[1]]).contains("nowhere/at/all: cannot list"));
+    assert!(said(&[here]).contains("name its file with -o"));
+    let all = ranks();
+    for name in ["a", "b"] {
+        let job = home.path().join(format!("{RECORDING}{name}"));
+        fs::create_dir(&job).unwrap();
+        journal(&job, 0, all.id(), 1);
+    }
+    let two = said(&[here, to[0], to[1]]);
+    assert!(two.contains("2 jobs are recorded here") && two.contains(&format!("{RECORDING}a")), "{two}");
+    end(all);
+    assert!(!page.exists());
+}

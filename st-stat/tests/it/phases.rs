@@ -1,0 +1,99 @@
+//! Iterations over the run: a program whose times are known, with a trend, a slow iteration and a rank that is waited for.
+
+use crate::common::{Rank, printed, rows, tried, untimed};
+use st_model::calls::names;
+use st_model::section::Section;
+
+const TURNS: i64 = 200;
+const RANKS: i64 = 3;
+
+/// How long a rank computes in an iteration, ns: half as long again at the end, rank 1 longer, and once long.
+fn computes(rank: i64, turn: i64) -> i64 {
+    let usual = 1_000_000 + 500_000 * turn / (TURNS - 1) + if rank == 1 { 200_000 } else { 0 };
+    if turn == 57 { usual + 10_000_000 } else { usual }
+}
+
+/// A second barrier takes 1 µs; iterations begin with a phase if that is asked for.
+fn program(pcontrol: bool) -> Vec<Section> {
+    let mut ranks: Vec<Rank> = (0..3).map(|rank| Rank::new(rank, 3)).collect();
+    ranks.iter_mut().for_each(|r| r.call(names::MPI_Init, "main", &[], (0, 1000)));
+    let mut now = 1000;
+    for turn in 0..TURNS {
+        let last = now + (0..RANKS).map(|rank| computes(rank, turn)).max().unwrap();
+        for (rank, r) in (0..).zip(&mut ranks) {
+            if pcontrol {
+                r.call(names::MPI_Pcontrol, "phase", &[if turn % 4 == 3 { 2 } else { 1 }], (now, now));
+            }
+            r.call(names::MPI_Barrier, "first", &[0], (now + computes(rank, turn), last + 100));
+            r.call(names::MPI_Barrier, "second", &[0], (last + 100, last + 1100));
+        }
+        now = last + 1100;
+    }
+    ranks.iter_mut().for_each(|r| r.call(names::MPI_Finalize, "main", &[], (now, now + 1000)));
+    ranks.into_iter().map(|r| r.finish("host")).collect()
+}
+
+#[test]
+fn each_iteration_is_what_was_made() {
+    let csv = printed(program(false), &["phases", "--format", "csv"]);
+    let rows = rows(&csv);
+    assert_eq!(rows.len(), usize::try_from(TURNS).unwrap());
+    let mut begin = 0;
+    for (turn, row) in (0..).zip(&rows) {
+        let of = |name: &str| row[name].parse::<i64>().unwrap();
+        let last = computes(1, turn);
+        // Rank 1 comes last by 200 µs; the two others wait for it.
+        let wait = 2 * 200_000 / 3;
+        assert_eq!((of("iteration"), of("ranks"), of("begin_ns")), (turn, 3, begin), "{csv}");
+        assert_eq!(of("end_ns"), begin + last + 1100);
+        assert_eq!((of("time_ns"), of("longest_ns")), (last + 1100, last + 1100), "{turn}");
+        assert_eq!((of("mpi_ns"), of("wait_ns")), (wait + 1100, wait), "{turn}");
+        assert_eq!((&*row["function"], &*row["place"]), (names::MPI_Barrier, "first"));
+        begin += last + 1100;
+    }
+}
+
+#[test]
+fn text_says_how_iterations_change() {
+    let text = printed(program(false), &["phases"]);
+    assert!(
+        text.starts_with("loop of 200 iterations, 100.0 % of the time\nfrom MPI_Barrier (site "),
+        "{text}"
+    );
+    // From 1.2 to 1.7 ms: 500 of the median 1,450 µs.
+    let trend = text.split_once(" % by the end").unwrap().0.rsplit(' ').next().unwrap();
+    assert!((trend.parse::<f64>().unwrap() - 34.5).abs() < 1.5, "{text}");
+    assert_eq!(text.matches("slow: ").count(), 1, "{text}");
+    assert!(text.contains("  slow: 57 takes 11.3 ms, on rank "), "{text}");
+    let tenth = |what| text.lines().find(|line| line.contains(what)).unwrap().to_owned();
+    assert!(tenth("first tenth").contains("1.22 ms") && tenth("last tenth").contains("1.67 ms"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn phases_are_those_that_the_program_names() {
+    let csv = printed(program(true), &["phases", "--by", "pcontrol", "--format", "csv"]);
+    let rows = rows(&csv);
+    let levels = |level: &str| rows.iter().filter(|row| row["level"] == level).count();
+    assert_eq!((levels("1"), levels("2"), rows.len()), (150, 50, 200), "{csv}");
+    for row in &rows {
+        let n = row["iteration"].parse::<i64>().unwrap();
+        let turn = if row["level"] == "2" { 4 * n + 3 } else { n / 3 * 4 + n % 3 };
+        assert_eq!(row["time_ns"].parse::<i64>().unwrap(), computes(1, turn) + 1100, "{n}");
+    }
+    let text = printed(program(true), &["phases", "--by", "pcontrol"]);
+    assert!(text.contains("150 phases of level 1, ") && text.contains("50 phases of level 2, "), "{text}");
+    assert_eq!(
+        printed(program(false), &["phases", "--by", "pcontrol"]),
+        "no loop around calls is known, and no phase\n"
+    );
+}
+
+#[test]
+fn without_exact_times_it_is_said_what_is_missing() {
+    let said = format!("{:#}", tried(untimed(program(false)), &["phases"]).unwrap_err());
+    assert!(
+        said.contains("no exact times") && said.contains("--merge") && said.contains("sketches"),
+        "{said}"
+    );
+}

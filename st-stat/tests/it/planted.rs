@@ -1,0 +1,69 @@
+//! A slow rank among a thousand, planted on paper, is what `why` names first.
+
+use std::collections::BTreeMap;
+
+use crate::common::{printed, rows, with_slow};
+use st_kernels::{Kernel, Slow};
+use st_model::section::Section;
+
+const RANKS: u32 = 1024;
+
+fn stencil(slow: &[Slow]) -> Vec<Section> {
+    with_slow(Kernel::Stencil2d, RANKS, 10, slow)
+}
+
+#[test]
+fn a_slow_rank_is_found_among_a_thousand() {
+    let all = stencil(&[Slow { rank: 700, factor: 3.0 }]);
+    let found = rows(&printed(all, &["why", "--format", "csv"]));
+    let waits = |kind: &str| found.iter().find(|row| row["kind"] == kind).unwrap();
+    // Ten steps of 5 ms each, at which it takes 10 ms longer: its four neighbours wait in the next exchange, and all others
+    // for these, a step farther each time; who has not waited yet does so at the reduction.
+    for kind in ["late sender", "wait at NxN"] {
+        let row = waits(kind);
+        let due = row["cause_percent"].parse::<f64>().unwrap();
+        assert_eq!(row["cause"], "computation", "{row:?}");
+        assert_eq!(row["cause_ranks"], "700", "{row:?}");
+        assert!(due > 75.0, "{row:?}");
+    }
+    let cost = |row: &std::collections::BTreeMap<String, String>| row["cost_ns"].parse::<u64>().unwrap();
+    let whole = cost(waits("late sender")) + cost(waits("wait at NxN"));
+    // Of what it computes after the last exchange nobody but the root of the reduction at the end hears.
+    let planted = 100_000_000 * u64::from(RANKS - 1);
+    assert!(whole.abs_diff(planted) * 20 < planted, "{whole} of {planted}");
+}
+
+#[test]
+fn nobody_waits_long_where_none_is_slow() {
+    let found = rows(&printed(stencil(&[Slow { rank: 700, factor: 1.0 }]), &["why", "--format", "csv"]));
+    assert!(!found.iter().any(|row| row["kind"] == "slow rank"), "{found:?}");
+    // Times on paper are spread by some percent, and who is longest in a step is waited for.
+    let waits = ["late sender", "wait at NxN"];
+    for row in found.iter().filter(|row| waits.contains(&row["kind"].as_str())) {
+        assert!(row["share_percent"].parse::<f64>().unwrap() < 5.0, "{row:?}");
+    }
+}
+
+#[test]
+fn what_many_call_sites_lose_is_told_of_together() {
+    let all = with_slow(Kernel::Transpose, 16, 20, &[Slow { rank: 3, factor: 1.5 }]);
+    let shares = |options: &[&str]| {
+        let mut sums = BTreeMap::<(String, String), (f64, u64)>::new();
+        for row in rows(&printed(all.clone(), options)) {
+            let function = row["where"].split(' ').next().unwrap_or_default().to_owned();
+            let (share, sites) = sums.entry((row["kind"].clone(), function)).or_default();
+            *share += row["share_percent"].parse::<f64>().unwrap_or_default();
+            *sites = (*sites).max(row["sites"].parse::<u64>().unwrap());
+        }
+        sums
+    };
+    let (shown, each) = (shares(&["why", "--format", "csv"]), shares(&["why", "--all", "--format", "csv"]));
+    for (of, (share, _)) in &each {
+        let told = shown.get(of).map_or(0.0, |(share, _)| *share);
+        // Nothing twice, and what is left out of a function is less than 1 % (of shares that are rounded).
+        assert!(told < share + 0.1 && told > share - 1.2, "{of:?}: {told} of {share} %");
+    }
+    let sites = |of: &BTreeMap<_, (f64, u64)>| of.values().map(|(_, sites)| *sites).max();
+    assert!(sites(&shown) > Some(1), "{shown:?}");
+    assert_eq!(sites(&each), Some(1));
+}

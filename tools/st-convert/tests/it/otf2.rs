@@ -1,0 +1,129 @@
+//! Archives of OTF2, read back by otf2-print. Without the library the program must say what is missing; with it, but without
+//! otf2-print, an archive's files must be there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{At, KERNELS, Made, kernel};
+use st_kernels::Kernel;
+
+/// An event: kind, location, time, attributes.
+struct Event {
+    kind: String,
+    location: u64,
+    time: i64,
+    rest: String,
+}
+
+impl Event {
+    /// The first number behind a word.
+    fn number(&self, word: &str) -> u64 {
+        let behind = self.rest.split_once(word).unwrap().1;
+        behind.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+    }
+}
+
+/// Converts a trace; `None` where the library is not there, after a look at what is said then.
+fn archive(made: &Made, words: &[&str]) -> Option<std::path::PathBuf> {
+    let output = made.run(words);
+    let said = String::from_utf8(output.stderr).unwrap();
+    if said.contains("libopen-trace-format2-dev") {
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(made.directory.path().read_dir().unwrap().count(), 1, "only the trace is there");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    let at = words.iter().position(|word| *word == "-o").unwrap();
+    Some(made.path(words[at + 1]))
+}
+
+/// All events; `None` without otf2-print.
+fn events(archive: &Path) -> Option<Vec<Event>> {
+    let anchor = archive.join("traces.otf2");
+    assert!(anchor.is_file());
+    let output = Command::new("otf2-print").arg("-Werror").arg("-A").arg(&anchor).output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let event = |line: &str| {
+        let mut words = line.split_whitespace();
+        let kind = words.next()?.to_owned();
+        let (location, time) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Event { kind, location, time, rest: words.collect::<Vec<_>>().join(" ") })
+    };
+    Some(text.lines().filter_map(event).collect())
+}
+
+/// Rank and thread of a location.
+fn place(location: u64) -> (u32, u32) {
+    (u32::try_from(location & 0xffff_ffff).unwrap(), u32::try_from(location >> 32).unwrap())
+}
+
+#[test]
+fn an_archive_has_all_calls_messages_and_operations() {
+    for which in KERNELS {
+        let made = kernel(which);
+        let Some(events) = archive(&made, &["-o", "app.otf2"]).as_deref().and_then(events) else { return };
+        let calls = made.calls();
+        // Calls in the order of each thread.
+        let mut found: BTreeMap<At, (String, i64, i64)> = BTreeMap::new();
+        let mut next: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        let (mut sent, mut received) = (Vec::new(), Vec::new());
+        let (mut begun, mut ended) = (0, 0);
+        for event in &events {
+            let (rank, thread) = place(event.location);
+            let at = next.entry((rank, thread)).or_default();
+            let of_mpi = event.rest.starts_with("Region: \"MPI_");
+            let message = |peer: u64| (rank, peer, event.number("Tag: "), event.number("Length: "));
+            match event.kind.as_str() {
+                "ENTER" if of_mpi => {
+                    let name = event.rest.split('"').nth(1).unwrap().to_owned();
+                    found.insert((rank, thread, *at), (name, event.time, event.time));
+                }
+                "LEAVE" if of_mpi => {
+                    found.get_mut(&(rank, thread, *at)).unwrap().2 = event.time;
+                    *at += 1;
+                }
+                "MPI_SEND" | "MPI_ISEND" => sent.push(message(event.number("Receiver: "))),
+                "MPI_RECV" | "MPI_IRECV" => received.push(message(event.number("Sender: "))),
+                "MPI_COLLECTIVE_BEGIN" | "NON_BLOCKING_COLLECTIVE_REQUEST" => begun += 1,
+                "MPI_COLLECTIVE_END" | "NON_BLOCKING_COLLECTIVE_COMPLETE" => ended += 1,
+                _ => {}
+            }
+        }
+        assert_eq!(found, calls, "{which:?}");
+        let messages = made.messages();
+        assert_eq!((sent.len(), received.len()), (messages.len(), messages.len()), "{which:?}");
+        assert_eq!(sent.iter().map(|m| m.3).sum::<u64>(), made.message_bytes(), "{which:?}");
+        assert_eq!(received.iter().map(|m| m.3).sum::<u64>(), made.message_bytes(), "{which:?}");
+        if which == Kernel::Stencil2d {
+            // Positions in the world are ranks, and each message sent is received.
+            let mut turned: Vec<_> = received
+                .iter()
+                .map(|(to, from, tag, bytes)| (u32::try_from(*from).unwrap(), u64::from(*to), *tag, *bytes))
+                .collect();
+            turned.sort_unstable();
+            sent.sort_unstable();
+            assert_eq!(sent, turned);
+        }
+        assert_eq!(begun, ended, "{which:?}");
+        assert!(begun > 0, "{which:?}");
+    }
+}
+
+#[test]
+fn an_archive_of_some_ranks_is_whole_in_itself() {
+    let made = kernel(Kernel::Stencil2d);
+    let words = ["--ranks", "1,3", "-o", "app.otf2"];
+    let Some(events) = archive(&made, &words).as_deref().and_then(events) else { return };
+    let of_both = |kind: &str, word: &str| {
+        let all = events.iter().filter(|event| event.kind == kind);
+        all.map(|event| (place(event.location).0, event.number(word))).collect::<Vec<_>>()
+    };
+    // Rank 3 is the second of the two that are there, and of its two neighbours one is.
+    let (sent, received) = (of_both("MPI_ISEND", "Receiver: "), of_both("MPI_IRECV", "Sender: "));
+    assert!(sent.iter().all(|m| [(1, 1), (3, 0)].contains(m)), "{sent:?}");
+    assert_eq!(sent.len(), received.len());
+    assert_eq!(sent.len(), made.messages().iter().filter(|(f, t, _)| f.0 % 2 == 1 && t.0 % 2 == 1).count());
+    assert!(!sent.is_empty());
+}

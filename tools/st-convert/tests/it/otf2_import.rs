@@ -1,0 +1,187 @@
+//! Archives of OTF2 as traces: what st-convert itself has written has the same messages, bytes and times, what EZTrace has written what
+//! it tells, and damaged ones are refused. Without OTF2's library the program must say what is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common::{At, KERNELS, Made, kernel};
+use st_kernels::Kernel;
+use st_stream::ReadOptions;
+
+fn convert(place: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_st-convert")).current_dir(place).args(words).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Whether OTF2's library is there; if not, after a look at what is said.
+fn is_there(output: &Output) -> bool {
+    let missing = said(output).contains("libopen-trace-format2-dev");
+    assert!(!missing || output.status.code() == Some(1), "{}", said(output));
+    !missing
+}
+
+/// Imports an archive.
+fn imported(place: &Path, archive: &str) -> Option<(Made, String)> {
+    let output = convert(place, &[archive, "-o", "back.st"]);
+    if !is_there(&output) {
+        return None;
+    }
+    assert!(output.status.success(), "{}", said(&output));
+    let file = fs::File::open(place.join("back.st")).unwrap();
+    let trace = st_stream::read(file, ReadOptions::default()).unwrap();
+    Some((Made::of(trace.sections), said(&output)))
+}
+
+/// What functions send and receive that have messages.
+fn volumes(made: &Made) -> BTreeMap<At, (u64, u64)> {
+    let calls = made.calls();
+    let messages = |at: &At| ["end", "ecv", "Wait"].iter().any(|part| calls[at].0.contains(part));
+    made.volumes().into_iter().filter(|(at, _)| messages(at)).collect()
+}
+
+#[test]
+fn an_archive_has_the_trace_s_messages_bytes_and_times() {
+    for which in KERNELS {
+        let made = kernel(which);
+        if !is_there(&made.run(&["-o", "app.otf2"])) {
+            return;
+        }
+        let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+        let (first, second) = (made.messages(), back.messages());
+        assert!(!first.is_empty() || which == Kernel::Fft || which == Kernel::Rma, "{which:?}");
+        if which == Kernel::Rma {
+            // Accesses to windows are regions only.
+            assert!(told.contains("partners, communicators or requests of MPI_Put"), "{told}");
+        } else {
+            assert_eq!(first, second, "{which:?}");
+            assert_eq!(volumes(&made), volumes(&back), "{which:?}");
+        }
+        assert_eq!(made.calls(), back.calls(), "{which:?}");
+        let sum = |made: &Made| made.volumes().values().fold((0, 0), |s, v| (s.0 + v.0, s.1 + v.1));
+        if which != Kernel::Rma {
+            assert_eq!(sum(&made), sum(&back), "{which:?}");
+        }
+        assert!(told.contains("datatypes of messages and operations (MPI_BYTE stands for them)"), "{told}");
+        let passed = |s| st_model::check::check(s).unwrap().iter().all(|thread| thread.passed());
+        assert!(back.sections.iter().all(passed));
+    }
+}
+
+/// Words of the communicators that calls have, by function.
+fn communicators(made: &Made) -> BTreeMap<String, BTreeSet<i64>> {
+    let mut all = BTreeMap::<String, BTreeSet<i64>>::new();
+    for section in &made.sections {
+        for rank in section.ranks.iter() {
+            let mut events = section.events(0, rank).unwrap();
+            while let Some(event) = events.next_event().unwrap() {
+                let slot = event.row.and_then(|row| row.slot("comm"));
+                let word = slot.and_then(|slot| event.words().get(u8::try_from(slot).unwrap()));
+                let name = event.name().unwrap().to_owned();
+                all.entry(name).or_default().extend(word);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn calls_whose_communicator_no_record_tells_have_one() {
+    let made = kernel(Kernel::Stencil2d);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+    let (first, second) = (communicators(&made), communicators(&back));
+    assert!(second.values().flatten().all(|comm| *comm >= 0), "{second:?}");
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, comms) in &second {
+        let is_guess = told.contains(&format!("communicators of {name} (MPI_COMM_WORLD stands for them)"));
+        assert!(first[name].len() == comms.len() || is_guess, "{name}: {comms:?}, {told}");
+    }
+    let back = fs::File::open(made.path("back.st")).unwrap();
+    let header = st_stream::read(back, ReadOptions::default()).unwrap().header;
+    assert_eq!(header.program, "app");
+}
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/eztrace")
+}
+
+#[test]
+fn an_archive_of_eztrace_has_what_it_tells() {
+    let place = tempfile::tempdir().unwrap();
+    for archive in [fixture(), fixture().join("eztrace_log.otf2")] {
+        let Some((made, told)) = imported(place.path(), archive.to_str().unwrap()) else { return };
+        let calls = made.calls();
+        let count = |name: &str| calls.values().filter(|call| call.0 == name).count();
+        let names = [
+            "MPI_Init",
+            "MPI_Isend",
+            "MPI_Irecv",
+            "MPI_Waitall",
+            "MPI_Wait",
+            "MPI_Allreduce",
+            "MPI_Finalize",
+        ];
+        assert_eq!(names.map(count), [2, 7, 7, 6, 2, 6, 2], "{calls:?}");
+        let sent: u64 =
+            made.volumes().iter().filter(|(at, _)| calls[at].0.contains("end")).map(|(_, v)| v.0).sum();
+        assert_eq!(sent, 6 * 400 + 24 + 80);
+        // Its archives do not have what non-blocking receives got.
+        assert_eq!(made.messages().iter().map(|m| m.2).collect::<BTreeSet<_>>(), BTreeSet::from([9]));
+        for part in [
+            "7 receives of which it is not told what came",
+            "14 ends of requests",
+            "2 MPI_Init and MPI_Finalize of ranks",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}
+
+#[test]
+fn damaged_archives_are_refused_or_read_and_leave_nothing_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let files = ["eztrace_log.def", "eztrace_log.otf2", "eztrace_log/0.evt", "eztrace_log/1073741823.evt"];
+    let mut refused = 0;
+    for seed in 0..24usize {
+        let archive = place.path().join("bad");
+        fs::create_dir_all(archive.join("eztrace_log")).unwrap();
+        for name in [
+            "eztrace_log.def",
+            "eztrace_log.otf2",
+            "eztrace_log/0.def",
+            "eztrace_log/0.evt",
+            "eztrace_log/1073741823.def",
+            "eztrace_log/1073741823.evt",
+        ] {
+            fs::copy(fixture().join(name), archive.join(name)).unwrap();
+        }
+        let file = archive.join(files[seed % files.len()]);
+        let mut bytes = fs::read(&file).unwrap();
+        let at = seed * 7919 % bytes.len();
+        if seed % 3 == 0 {
+            bytes.truncate(at)
+        } else {
+            bytes[at] ^= 0x55
+        }
+        fs::write(&file, bytes).unwrap();
+        let output = convert(place.path(), &["bad", "--read-as", "otf2", "-o", "bad.st"]);
+        if !is_there(&output) {
+            return;
+        }
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 3)), "{seed}: {code:?} {}", said(&output));
+        refused += usize::from(code == Some(3));
+        assert_eq!(place.path().join("bad.st").exists(), code == Some(0), "{}", said(&output));
+        let _ = fs::remove_file(place.path().join("bad.st"));
+    }
+    assert!(refused > 6, "{refused}");
+    let output = convert(place.path(), &[".", "--read-as", "otf2", "-o", "bad.st"]);
+    assert!(said(&output).contains("has no file NAME.otf2"), "{}", said(&output));
+}

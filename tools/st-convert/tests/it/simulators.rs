@@ -1,0 +1,252 @@
+//! What simulators are given, read back and run: SimGrid's actions and GOAL's schedules.
+
+use std::collections::BTreeMap;
+
+use crate::common::{Made, kernel};
+use st_kernels::Kernel;
+use st_reduce::merge::merge;
+
+const SINGLE_THREADED: [Kernel; 4] = [Kernel::Stencil2d, Kernel::Workers, Kernel::Fft, Kernel::Halo];
+
+/// A channel between two ranks: from, to, tag.
+type Channel = (usize, usize, u64);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Op {
+    Compute(u64),
+    Send(Channel, u64),
+    Receive(Channel, u64),
+    /// Of a receive that has begun.
+    Wait(Channel),
+    /// Begins a receive.
+    Begin(Channel, u64),
+    Nothing,
+}
+
+fn simgrid(made: &Made) -> Vec<Vec<Op>> {
+    let (path, _) = made.convert(&["-o", "app.ti"]);
+    let list = std::fs::read_to_string(path.join("trace.txt")).unwrap();
+    let hosts = std::fs::read_to_string(path.join("hosts.txt")).unwrap();
+    assert_eq!((list.lines().count(), hosts.lines().count()), (4, 4));
+    let platform = std::fs::read_to_string(path.join("platform.xml")).unwrap();
+    assert!(platform.contains("radical=\"0-3\"") && platform.ends_with("</platform>\n"));
+    let rank = |(me, name): (usize, &str)| {
+        let text = std::fs::read_to_string(path.join(name)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], format!("{me} init"));
+        assert_eq!(lines[lines.len() - 1], format!("{me} finalize"));
+        let op = |line: &&str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(words[0], me.to_string());
+            let n = |i: usize| words[i].parse::<u64>().unwrap();
+            let place = |i: usize| words[i].parse::<usize>().unwrap();
+            match words[1] {
+                "compute" => Op::Compute(n(2)),
+                "send" | "isend" => Op::Send((me, place(2), n(3)), n(4)),
+                "recv" => Op::Receive((place(2), me, n(3)), n(4)),
+                "irecv" => Op::Begin((place(2), me, n(3)), n(4)),
+                "wait" if place(3) == me && place(2) != me => Op::Wait((place(2), me, n(4))),
+                "wait" | "init" | "finalize" => Op::Nothing,
+                other => unreachable!("{other}"),
+            }
+        };
+        lines.iter().map(op).collect()
+    };
+    list.lines().enumerate().map(rank).collect()
+}
+
+/// Runs all ranks, a send never waiting; sizes that each channel carries, in order.
+fn run(ranks: &[Vec<Op>]) -> BTreeMap<Channel, Vec<u64>> {
+    let mut at = vec![0; ranks.len()];
+    let (mut sent, mut taken) = (BTreeMap::<Channel, Vec<u64>>::new(), BTreeMap::<Channel, usize>::new());
+    let (mut posted, mut waited) = (BTreeMap::<Channel, Vec<u64>>::new(), BTreeMap::<Channel, usize>::new());
+    loop {
+        let mut moved = false;
+        for (me, ops) in ranks.iter().enumerate() {
+            while let Some(op) = ops.get(at[me]) {
+                match op {
+                    Op::Send(channel, bytes) => sent.entry(*channel).or_default().push(*bytes),
+                    Op::Begin(channel, bytes) => posted.entry(*channel).or_default().push(*bytes),
+                    Op::Receive(channel, bytes) => {
+                        let next = posted.get(channel).map_or(0, Vec::len);
+                        if sent.get(channel).map_or(0, Vec::len) <= next {
+                            break;
+                        }
+                        posted.entry(*channel).or_default().push(*bytes);
+                        *taken.entry(*channel).or_default() += 1;
+                    }
+                    Op::Wait(channel) => {
+                        let next = waited.get(channel).copied().unwrap_or(0)
+                            + taken.get(channel).copied().unwrap_or(0);
+                        if sent.get(channel).map_or(0, Vec::len) <= next {
+                            break;
+                        }
+                        *waited.entry(*channel).or_default() += 1;
+                    }
+                    Op::Compute(_) | Op::Nothing => {}
+                }
+                at[me] += 1;
+                moved = true;
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    let left: Vec<_> = ranks.iter().zip(&at).filter_map(|(ops, at)| ops.get(*at)).collect();
+    assert!(left.is_empty(), "these do not end: {left:?}");
+    assert_eq!(sent, posted, "the n-th send of a channel is as large as its n-th receive");
+    sent
+}
+
+#[test]
+fn simgrid_runs_to_its_end_with_all_messages() {
+    for which in SINGLE_THREADED {
+        let made = kernel(which);
+        let sent = run(&simgrid(&made));
+        let pairs = |all: &mut dyn Iterator<Item = (usize, usize)>| {
+            let mut sums = BTreeMap::<(usize, usize), usize>::new();
+            all.for_each(|pair| *sums.entry(pair).or_default() += 1);
+            sums
+        };
+        let found = pairs(&mut sent.iter().flat_map(|((from, to, _), all)| all.iter().map(|_| (*from, *to))));
+        let place = |rank: u32| usize::try_from(rank).unwrap();
+        let messages = made.messages();
+        let wanted = pairs(&mut messages.iter().map(|(from, to, _)| (place(from.0), place(to.0))));
+        // What there is beyond the program's own messages is of collective operations.
+        assert!(wanted.iter().all(|(pair, n)| found.get(pair).is_some_and(|found| found >= n)), "{which:?}");
+        let bytes: u64 = sent.values().flatten().sum();
+        assert!(bytes >= made.message_bytes());
+        if which == Kernel::Stencil2d {
+            let calls = made.calls();
+            let of = |name: &str| calls.values().filter(|call| call.0 == name).count() / 4;
+            assert!(of("MPI_Allreduce") > 0 && of("MPI_Reduce") > 0);
+            let all = of("MPI_Allreduce") * 6 + of("MPI_Reduce") * 3;
+            assert_eq!(found.values().sum::<usize>(), messages.len() + all);
+            assert_eq!(bytes, made.message_bytes() + u64::try_from(8 * all).unwrap());
+        }
+    }
+}
+
+#[test]
+fn receives_stand_where_they_are_posted() {
+    for ops in simgrid(&kernel(Kernel::Stencil2d)) {
+        let first = |which: fn(&Op) -> bool| ops.iter().position(which).unwrap();
+        let posted = first(|op| matches!(op, Op::Begin(..)));
+        let (sent, waited) = (first(|op| matches!(op, Op::Send(..))), first(|op| matches!(op, Op::Wait(_))));
+        assert!(posted < sent && sent < waited, "{posted} {sent} {waited}");
+    }
+}
+
+#[test]
+fn computation_is_what_lies_between_calls() {
+    let made = kernel(Kernel::Stencil2d);
+    let calls = made.calls();
+    for (rank, ops) in (0u32..).zip(simgrid(&made)) {
+        let computed: u64 = ops.iter().map(|op| if let Op::Compute(ns) = op { *ns } else { 0 }).sum();
+        let of: Vec<_> = calls.range((rank, 0, 0)..(rank + 1, 0, 0)).map(|(_, call)| call).collect();
+        let gaps: i64 = of.windows(2).map(|w| w[1].1 - w[0].2).sum();
+        let own = of.iter().filter(|call| ["MPI_Comm_rank", "MPI_Comm_size"].contains(&call.0.as_str()));
+        let own: i64 = own.map(|call| call.2 - call.1).sum();
+        assert_eq!(computed, u64::try_from(gaps + own).unwrap());
+    }
+}
+
+/// A rank of a schedule: operations by label, with what each requires.
+type Schedule = BTreeMap<u64, (Op, Vec<u64>)>;
+
+fn goal(made: &Made) -> Vec<Schedule> {
+    let (path, _) = made.convert(&["-o", "app.goal"]);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    assert_eq!(lines.next(), Some("num_ranks 4"));
+    let mut ranks: Vec<Schedule> = Vec::new();
+    let label = |word: &str| word.trim_start_matches('l').trim_end_matches(':').parse::<u64>().unwrap();
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        if words[0] == "rank" {
+            assert_eq!(words[1], ranks.len().to_string());
+            ranks.push(Schedule::new());
+            continue;
+        }
+        if words[0] == "}" {
+            continue;
+        }
+        let me = ranks.len() - 1;
+        if words[1] == "requires" {
+            ranks[me].get_mut(&label(words[0])).unwrap().1.push(label(words[2]));
+            continue;
+        }
+        let n = |i: usize| words[i].trim_end_matches('b').parse::<u64>().unwrap();
+        let peer = |i: usize| words[i].parse::<usize>().unwrap();
+        let op = match words[1] {
+            "calc" => Op::Compute(n(2)),
+            "send" => Op::Send((me, peer(4), n(6)), n(2)),
+            "recv" => Op::Begin((peer(4), me, n(6)), n(2)),
+            other => unreachable!("{other}"),
+        };
+        ranks[me].insert(label(words[0]), (op, Vec::new()));
+    }
+    assert!(text.ends_with("}\n"));
+    ranks
+}
+
+#[test]
+fn goal_has_what_simgrid_has_and_ends() {
+    for which in SINGLE_THREADED {
+        let made = kernel(which);
+        let (schedules, actions) = (goal(&made), simgrid(&made));
+        let wanted = run(&actions);
+        let mut done: Vec<BTreeMap<u64, bool>> = vec![BTreeMap::new(); schedules.len()];
+        let mut sent = BTreeMap::<Channel, Vec<u64>>::new();
+        let mut received = BTreeMap::<Channel, Vec<u64>>::new();
+        loop {
+            let mut moved = false;
+            for (me, schedule) in schedules.iter().enumerate() {
+                for (label, (op, before)) in schedule {
+                    let ready = before.iter().all(|b| b < label && done[me].contains_key(b));
+                    if done[me].contains_key(label) || !ready {
+                        continue;
+                    }
+                    match op {
+                        Op::Send(channel, bytes) => sent.entry(*channel).or_default().push(*bytes),
+                        Op::Begin(channel, bytes) => {
+                            let of = received.entry(*channel).or_default();
+                            if sent.get(channel).map_or(0, Vec::len) <= of.len() {
+                                continue;
+                            }
+                            of.push(*bytes);
+                        }
+                        _ => {}
+                    }
+                    done[me].insert(*label, true);
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        for (schedule, done) in schedules.iter().zip(&done) {
+            assert_eq!(schedule.len(), done.len(), "{which:?}: some operations never become ready");
+        }
+        let sorted = |mut all: BTreeMap<Channel, Vec<u64>>| {
+            all.values_mut().for_each(|sizes| sizes.sort_unstable());
+            all
+        };
+        assert_eq!(sorted(sent), sorted(wanted.clone()), "{which:?}");
+        assert_eq!(sorted(received), sorted(wanted), "{which:?}");
+    }
+}
+
+#[test]
+fn without_times_there_is_no_computation_and_threads_are_refused() {
+    let merged = Made::of(vec![merge(kernel(Kernel::Workers).sections, false).unwrap()]);
+    let ranks = simgrid(&merged);
+    assert!(!run(&ranks).is_empty());
+    assert!(ranks.iter().flatten().all(|op| !matches!(op, Op::Compute(_))));
+    let threads = kernel(Kernel::Threads);
+    let output = threads.run(&["-o", "app.ti"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("several threads"));
+}
