@@ -131,7 +131,7 @@ fn jobs_that_are_killed_or_recovered_are_told_apart() {
         complete(p, &p.path("p.st"))?;
         let killed = stream(&p.path("p-2.st"))?;
         check(killed.sections.iter().any(|s| !s.ended.is_empty()), "the second job was killed", &o)?;
-        check(o.stderr.contains("1 of 1 ranks ended early"), "and that is said", &o)?;
+        check(o.stderr.contains("1 of 1 rank ended early"), "and that is said", &o)?;
         // What a killed st-record leaves of two jobs.
         let left = ".st-record-left";
         let launcher = "launcher=99999999";
