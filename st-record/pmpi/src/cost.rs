@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_brief_counts_once_and_no_longer_than_it_can_take() {
         let mut cost = Cost::default();
-        let sample = cost.arrives(Kind::Read, || 0).unwrap();
+        let sample = cost.arrives(CallPath::Read, || 0).unwrap();
         cost.brief(4_000);
         cost.leaves(sample, 5_000, 300);
         assert_eq!((cost.measured, cost.total()), (4_000, 4_700));
