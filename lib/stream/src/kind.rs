@@ -68,6 +68,6 @@ kinds! {
     Quantiles = 16, "QUANTILES", 0;
     /// As [`FrameKind::Column`], which it takes the place of: exact times compressed as numbers.
     Series = 17, "SERIES", 0;
-    /// As [`Kind::Quantiles`], which it takes the place of: distributions of events whatever call came before.
+    /// As [`FrameKind::Quantiles`], which it takes the place of: distributions of events whatever call came before.
     Durations = 18, "DURATIONS", 0;
 }
