@@ -1,5 +1,7 @@
 //! The Python module `st._st`: traces as Arrow tables. What users see is `python/st`.
 
+#![warn(clippy::expect_used)]
+
 mod arrow;
 mod errors;
 mod stat;

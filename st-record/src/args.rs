@@ -110,7 +110,8 @@ pub struct Args {
     pub clock: Option<Clock>,
     /// With -v: when to say, of what the ranks have recorded so far, how large the trace of an hour will be, as st-stat forecast does
     ///
-    /// It takes a few seconds of one processor where st-record runs. Not with --merge or --reduce-every.
+    /// It takes some seconds of one processor where st-record runs. Only where st-record starts the job (not mpirun … st-record), and not with
+    /// --merge or --reduce-every.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds, help_heading = "Talk")]
     pub forecast_after: f64,
     /// Start nothing: say which MPI and which bindings COMMAND uses, and what of it would be missed

@@ -1,12 +1,12 @@
 //! While a job runs: how large its trace will be, of what its ranks have recorded so far.
 
 use crate::args::Args;
-use crate::pack::{self, rank_of};
+use crate::pack::{self, Job, rank_of};
 use crate::summary::size;
 use crate::tool::TOOL;
 use anyhow::{Context, Result};
 use st_cli::options::{Talk, Waits};
-use st_cli::streams_in;
+use st_cli::{recording, streams_in};
 use st_forecast::{Recorded, parts, sum};
 use st_model::header::Header;
 use st_model::num::{Exact, float, rounded};
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// The run that is foreseen, seconds.
 const HOUR: f64 = 3_600.0;
 
-/// What is looked at of a job, whatever its size: ranks, bytes of what they wrote, and steps through it. That takes a few seconds at most.
+/// What is looked at of a job, whatever its size: ranks, bytes of what they wrote, and steps through it. That takes some seconds.
 const RANKS: usize = 16;
 const BYTES: u64 = 64 << 20;
 const STEPS: u64 = 10_000_000;
@@ -51,24 +51,33 @@ impl Teller {
 
 fn tell(ended: &Receiver<()>, after: Duration, directory: &Path, talk: &Talk) {
     let runs = |wait| matches!(ended.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
-    if !runs(after) {
+    // Before MPI_Init, or between two jobs of a script, there is nothing that it could be told of.
+    while runs(after) {
+        let text = match running(directory).and_then(|job| foreseen(&job, &|| runs(Duration::ZERO))) {
+            Ok(Some(text)) => text,
+            Ok(None) => continue,
+            Err(e) => format!("no forecast of the trace's size: {e:#}"),
+        };
+        if runs(Duration::ZERO) {
+            talk.detail(TOOL, text);
+        }
         return;
-    }
-    let text = match told(directory) {
-        Ok(Some(text)) => text,
-        Ok(None) => "no forecast of the trace's size: no rank has recorded anything with times".to_owned(),
-        Err(e) => format!("no forecast of the trace's size: {e:#}"),
-    };
-    if runs(Duration::ZERO) {
-        talk.detail(TOOL, text);
     }
 }
 
-/// What is said. None if there is nothing yet that it could be told of.
-fn told(directory: &Path) -> Result<Option<String>> {
+/// The directory of the newest job that runs here, or else of the newest.
+fn running(directory: &Path) -> Result<PathBuf> {
+    let jobs = pack::jobs(directory)?;
+    let launched = || jobs.iter().rev().filter(|job| matches!(job, Job::Launched(..))).map(Job::directory);
+    let runs = launched().find(|directory| !recording::ranks(directory).is_empty());
+    Ok(runs.or_else(|| launched().next()).unwrap_or(directory).to_owned())
+}
+
+/// What is said, as long as the job `runs`. None if there is nothing yet that it could be told of.
+fn foreseen(directory: &Path, runs: &dyn Fn() -> bool) -> Result<Option<String>> {
     let found: Vec<PathBuf> =
         streams_in(directory)?.into_iter().filter(|path| rank_of(path).is_some()).collect();
-    let Some((trace, looked_at)) = read(&found)? else { return Ok(None) };
+    let Some((trace, looked_at)) = read(&found)?.filter(|_| runs()) else { return Ok(None) };
     let level = WriteOptions::default().level;
     let mut bytes = Vec::new();
     st_stream::write(&trace, &mut bytes, WriteOptions { level }).context("writing what was recorded")?;
@@ -82,38 +91,51 @@ fn told(directory: &Path) -> Result<Option<String>> {
         waits: Waits::Auto.most(),
     };
     let run = float(recorded.whole()) / 1e9;
-    if run <= 0.0 || run >= HOUR {
+    if run <= 0.0 || !runs() {
         return Ok(None);
     }
-    let then = sum(&parts(&recorded, HOUR / run, &Budget::new(STEPS))?);
     let ranks = found.len().to_u64();
     let scale = float(ranks.into()) / float(looked_at.to_u64().into());
-    let [now, likely, least, most] = [float(bytes.len().to_u64().into()), then.likely, then.least, then.most]
-        .map(|b| size(rounded(b * scale)));
-    Ok(Some(format!(
-        "the trace has about {now} after {run:.0} s; after an hour about {likely} ({least} to {most})"
-    )))
+    let shown = |bytes: f64| size(rounded(bytes * scale));
+    let now = format!("the trace has about {} after {run:.0} s", shown(float(recorded.file.into())));
+    if run >= HOUR {
+        return Ok(Some(now));
+    }
+    let then = sum(&parts(&recorded, HOUR / run, &Budget::new(STEPS))?);
+    let [likely, least, most] = [then.likely, then.least, then.most].map(shown);
+    Ok(Some(format!("{now}; after an hour about {likely} ({least} to {most})")))
 }
 
 /// What some of the ranks have recorded, and how many these are.
 fn read(found: &[PathBuf]) -> Result<Option<(Trace, usize)>> {
     let step = found.len().div_ceil(RANKS).max(1);
     let (mut sections, mut header, mut read, mut ranks) = (Vec::new(), None, 0, 0);
+    let mut failed = None;
     for path in found.iter().step_by(step) {
-        // A rank that ends replaces its journal by its stream.
-        let Ok(mut reader) = pack::open(path) else { continue };
+        read += fs::metadata(path).map_or(0, |m| m.len());
+        if read > BYTES && ranks > 0 {
+            break;
+        }
+        let mut reader = match pack::open(path) {
+            Ok(reader) => reader,
+            // A rank that ends replaces its journal by its stream.
+            Err(e) => {
+                failed = Some(e);
+                continue;
+            }
+        };
         header.get_or_insert_with(|| reader.header().clone());
         while let Some(section) = reader.next_section().with_context(|| path.display().to_string())? {
             sections.push(section);
         }
         ranks += 1;
-        read += fs::metadata(path).map_or(0, |m| m.len());
-        if read > BYTES {
-            break;
-        }
     }
     let header: Option<Header> = header;
-    Ok(header.map(|header| (Trace { header, sections, ..Trace::default() }, ranks)))
+    match (header, failed) {
+        (Some(header), _) => Ok(Some((Trace { header, sections, ..Trace::default() }, ranks))),
+        (None, Some(e)) => Err(e),
+        (None, None) => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -153,10 +175,10 @@ mod tests {
     #[test]
     fn what_is_told_is_of_all_ranks_of_a_run_of_an_hour() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(told(directory.path()).unwrap().is_none());
+        assert!(foreseen(directory.path(), &|| true).unwrap().is_none());
         let all = [4, 64].map(|ranks| {
             record(directory.path(), ranks, 3_000);
-            let text = told(directory.path()).unwrap().unwrap();
+            let text = foreseen(directory.path(), &|| true).unwrap().unwrap();
             let words: Vec<_> = text.split(' ').collect();
             assert!(
                 text.starts_with("the trace has about ")

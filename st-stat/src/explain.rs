@@ -179,7 +179,7 @@ pub(crate) fn explaining(sections: &[Section], talk: &Talk) -> Progress {
 }
 
 /// Whether all calls have exact times, as far as the number of columns tells.
-fn is_timed(section: &Section) -> bool {
+pub(crate) fn is_timed(section: &Section) -> bool {
     section.threads.iter().all(|t| t.columns.len().to_u64() >= t.ranks.len())
 }
 

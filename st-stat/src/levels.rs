@@ -84,9 +84,7 @@ impl Rows {
 
     /// Nodes or clusters as rows; of more than there are rows, neighbours share one. *Cost:* O(calls + cells).
     pub(crate) fn parties(analysis: &Analysis, (by, parties): (RanksBy, &Parties), most: Most) -> Self {
-        let mut parties = parties.clone();
-        let mut row_of: Vec<usize> = analysis.ranks.iter().map(|of| parties.number(of.rank)).collect();
-        let names = parties.names;
+        let (names, mut row_of) = parties.clone().rows(analysis);
         let group = names.len().div_ceil(most.rows.max(1)).max(1);
         row_of.iter_mut().for_each(|row| *row /= group);
         let levels = self::by(analysis, (names.len().div_ceil(group), &row_of), most);
@@ -124,15 +122,17 @@ pub(crate) fn origin(analysis: &Analysis, sections: &[Section]) -> Result<i64> {
 
 /// Columns of time, all as wide.
 #[derive(Clone, Copy)]
-struct Grid {
-    begin: i64,
-    columns: usize,
-    ns: i64,
+pub(crate) struct Grid {
+    /// Of the first column.
+    pub(crate) begin: i64,
+    pub(crate) columns: usize,
+    /// How wide each is, at least 1.
+    pub(crate) ns: i64,
 }
 
 impl Grid {
     /// Adds what lies between two times to the columns that it lies in. *Cost:* O(columns that it lies in).
-    fn add(&self, to: &mut [u64], from: i64, until: i64) {
+    pub(crate) fn add(&self, to: &mut [u64], from: i64, until: i64) {
         let end = self.ns.saturating_mul(narrow(self.columns));
         let (mut from, until) =
             (from.saturating_sub(self.begin).max(0), until.saturating_sub(self.begin).min(end));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use st_explain::Analysis;
 use st_model::section::Section;
 
 use crate::clusters;
@@ -46,6 +47,12 @@ impl Parties {
             ranks.map(move |rank| (rank, i)).collect::<Vec<_>>()
         });
         Self { of: ranks.collect(), names: (0..mains.len()).map(|i| i.to_string()).collect() }
+    }
+
+    /// What all are called, and the number of each rank of the analysis, in its order.
+    pub(crate) fn rows(mut self, analysis: &Analysis) -> (Vec<String>, Vec<usize>) {
+        let of = analysis.ranks.iter().map(|of| self.number(of.rank)).collect();
+        (self.names, of)
     }
 
     /// The number of a rank; ranks that the trace does not hold get one after all others when they are first met.

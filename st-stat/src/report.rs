@@ -19,6 +19,8 @@ mod stacks;
 mod structure;
 mod told;
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use st_cli::{Finished, Status, UsageError};
 
@@ -26,15 +28,23 @@ use self::all::{named, told, write};
 use crate::args::ReportArgs;
 use crate::input;
 
+/// What no trace is.
+pub(crate) const PICTURE: &str = "this is a picture: name it otherwise";
+
+/// Refuses the name of a trace for what is none: it may be one that somebody needs.
+pub(crate) fn not_called_a_trace(option: &str, path: &Path, is: &str) -> Result<()> {
+    if path.extension().is_some_and(|e| e == "st") {
+        bail!(UsageError(format!("{option} {}: .st is the ending of traces, and {is}", path.display())));
+    }
+    Ok(())
+}
+
 /// `st-stat report`.
 pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
-    let output = &args.output.output;
-    if output.extension().is_some_and(|e| e == "st") {
-        // Beside a run that is followed it may be what st-record is about to write.
-        let name = output.display();
-        bail!(UsageError(format!(
-            "-o {name}: .st is the ending of traces, and a page is HTML: name it .html"
-        )));
+    // Beside a run that is followed it may be what st-record is about to write.
+    not_called_a_trace("-o", &args.output.output, "a page is HTML: name it .html")?;
+    for (option, path) in [("--svg", &args.picture.svg), ("--png", &args.picture.png)] {
+        path.iter().try_for_each(|path| not_called_a_trace(option, path, PICTURE))?;
     }
     if let Some(path) = &args.follow {
         return follow::follow(args, path);

@@ -133,7 +133,11 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
         writeln!(out)?;
         top.write(Format::Text, screen, &mut out)?;
         if rest > 0 {
-            writeln!(out, "… and {rest} more functions (st-stat calls)")?;
+            writeln!(
+                out,
+                "… and {rest} more {} (st-stat calls)",
+                if rest == 1 { "function" } else { "functions" }
+            )?;
         }
     } else {
         facts.table().write(args.of.format, screen, &mut out)?;
@@ -247,6 +251,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     }
     let mut drawn = None;
     if let Some(path) = &args.draw {
+        report::not_called_a_trace("--draw", path, report::PICTURE)?;
         let mut picture = Output::text(path)?;
         let drawing = picture::figure(&grid(), format!("{}: clusters", whole.header.command()))?;
         match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {

@@ -5,16 +5,18 @@ pub(crate) mod drawn;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use st_cli::{Finished, Output, Screen, Status};
+use st_cli::{Finished, Output, Screen, Status, counted};
 use st_explain::analyse_all;
-use st_model::num::{narrow, saturate};
+use st_model::num::{float, narrow, saturate};
 
 use crate::args::{PAPER, RanksBy, TimelineArgs};
 use crate::clusters;
-use crate::explain::{Explained, rank_cell};
+use crate::explain::{Explained, is_timed, rank_cell};
 use crate::figure::{self, Figure};
+use crate::input;
 use crate::levels::{self, Levels, Most, Rows};
 use crate::parties::Parties;
+use crate::report::{PICTURE, not_called_a_trace};
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 use crate::window;
 
@@ -37,6 +39,14 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let (origin, windows) = window::asked(&explained, args.window.as_slice())?;
     let window = windows.first().copied();
     let origin = origin.saturating_add(window.map_or(0, |(from, _)| from));
+    let folded: u64 = explained.sections.iter().filter(|s| !is_timed(s)).map(|s| s.ranks.len()).sum();
+    if folded > 0 {
+        let ranks = counted(folded, "rank");
+        args.of.talk.warn(
+            input::NAME,
+            format_args!("exact times of {ranks} are not in the trace: they have nothing here, nor have waits for them (st-cluster --keep-columns)"),
+        );
+    }
     let parties = parties(args, &explained)?;
     let rows = |most: Most| match &parties {
         Some(parties) => Rows::parties(analysis, (args.by, parties), most),
@@ -55,6 +65,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let most = Most { rows: args.rows.into(), columns, cells: usize::MAX, window };
     let mut drawn = None;
     if let Some(path) = &args.svg {
+        not_called_a_trace("--svg", path, PICTURE)?;
         let mut picture = Output::text(path)?;
         let rows = rows(Most { columns: drawn::columns(PAPER), ..most });
         let mut figure = Figure::new(PAPER, format!("{}: timeline", explained.whole.header.command()))?;
@@ -83,7 +94,13 @@ fn parties(args: &TimelineArgs, explained: &Explained) -> Result<Option<Parties>
             let budget = args.of.steps.budget();
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
             let asked = clusters::by_asked(&explained.whole.provenance);
-            Some(Parties::clusters(&clusters::found(sections.clone(), asked)?, asked))
+            // Clusters are not found by when calls were, of which a copy may be large.
+            let copies = sections.iter().map(|section| {
+                let mut copy = section.clone();
+                copy.threads.iter_mut().for_each(|thread| thread.columns.clear());
+                copy
+            });
+            Some(Parties::clusters(&clusters::found(copies.collect(), asked)?, asked))
         }
     })
 }
@@ -101,6 +118,22 @@ impl Timeline {
     /// When a column begins, ns.
     fn begin(&self, column: usize) -> i64 {
         self.origin.saturating_add(self.rows.levels.column_ns.saturating_mul(narrow(column)))
+    }
+
+    /// A time over every sixteenth column, if there is room for it: as many digits as tell them apart.
+    fn times(&self, columns: usize) -> String {
+        let begins: Vec<u64> = (0..columns).step_by(16).map(|column| saturate(self.begin(column))).collect();
+        let mut shown: Vec<String> = begins.iter().map(|ns| duration(*ns)).collect();
+        for digits in 3..=9 {
+            if shown.windows(2).all(|next| next[0] != next[1]) {
+                break;
+            }
+            shown = begins.iter().map(|ns| format!("{:.digits$} s", float((*ns).into()) / 1e9)).collect();
+        }
+        let fits = |(at, text): (usize, String)| {
+            (at * 16 + text.chars().count() <= columns).then_some(format!("{text:<16}"))
+        };
+        shown.into_iter().enumerate().map_while(fits).collect()
     }
 
     fn wait(&self, kind: usize, cell: usize) -> u64 {
@@ -127,10 +160,7 @@ impl Timeline {
         let Levels { rows, columns, column_ns, .. } = self.rows.levels;
         let (width, ns) = (self.label, saturate(column_ns));
         writeln!(out, "a row is {}, a column {}", self.rows.each(), duration(ns))?;
-        // A time over every sixteenth column.
-        let time = |column: usize| format!("{:<16}", duration(saturate(self.begin(column))));
-        let times: String = (0..columns).step_by(16).map(time).collect();
-        let times: String = times.chars().take(columns).collect();
+        let times = self.times(columns);
         writeln!(out, "{:>width$} {}", self.rows.by.one(), times.trim_end())?;
         for row in 0..rows {
             let mut line = String::new();

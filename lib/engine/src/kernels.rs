@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use st_cli::{Status, UsageError, engine};
+use st_cli::{Status, UsageError, counted, engine};
 use st_kernels::{Args, Kernel, Options, Outcome};
 
 use crate::MPI;
@@ -33,7 +33,7 @@ fn run(kernel: Kernel, options: &Options) -> Result<Status> {
     let Outcome { rank, ranks, checksum } = st_kernels::execute(&world, kernel, options, accept)?;
     if rank == 0 {
         let name = kernel.name();
-        writeln!(std::io::stdout(), "{name}: {ranks} ranks, checksum {checksum:016x}")
+        writeln!(std::io::stdout(), "{name}: {}, checksum {checksum:016x}", counted(ranks.into(), "rank"))
             .context("standard output")?;
     }
     Ok(Status::Ok)

@@ -10,9 +10,8 @@ use crate::parties::Parties;
 const PART: usize = 4;
 
 /// A row for each, those of the lowest ranks first; nothing if there is one, or more than rows.
-pub(super) fn of(analysis: &Analysis, mut parties: Parties, most: Most) -> Option<Groups> {
-    let of: Vec<usize> = analysis.ranks.iter().map(|of| parties.number(of.rank)).collect();
-    let names = parties.names;
+pub(super) fn of(analysis: &Analysis, parties: Parties, most: Most) -> Option<Groups> {
+    let (names, of) = parties.rows(analysis);
     if names.len() < 2 || names.len() > most.rows {
         return None;
     }

@@ -164,6 +164,11 @@ fn a_part_of_the_time_is_drawn_by_itself() {
         let [_, last] = ends(&whole);
         let part = drawn(program(), &["--view", view, "--window", "0.05..0.1"]).unwrap();
         assert_eq!(ends(&part), ["50.0 ms", "100 ms"].map(str::to_owned), "{view}: {last}");
+        // A thousandth of a column of the whole: what lies after it takes no time.
+        let short = drawn(program(), &["--view", view, "--window", "0.05..0.050001"]).unwrap();
+        for (svg, of_all) in [(&whole, false), (&part, view == "path"), (&short, view == "path")] {
+            assert_eq!(svg.contains("of the whole run: critical path"), of_all, "{view}");
+        }
         // All of it is the same with and without.
         let all = drawn(program(), &["--view", view, "--window", "0..1000"]).unwrap();
         assert_eq!((ends(&all), &all), (ends(&whole), &whole), "{view}");

@@ -92,7 +92,7 @@ fn the_page_of_a_job_grows_until_it_is_that_of_its_trace() {
 #[test]
 fn while_a_job_runs_it_is_said_how_large_its_trace_will_be() {
     workplace::under_each("idle", "idle.c", &["-O1"], |here| {
-        let app = "./idle 500 6000";
+        let app = "./idle 500 12000";
         let spoken = here.outside("-v --forecast-after 1.5 -o spoken.st", app)?.ok()?;
         let quiet = here.outside("--forecast-after 1.5 -o quiet.st", app)?.ok()?;
         let said = |o: &Outcome| o.stderr.matches("after an hour about").count();

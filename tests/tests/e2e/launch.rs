@@ -172,7 +172,8 @@ fn a_launcher_is_found_behind_stand_ins_whatever_is_left_of_the_environment() {
         // Of all that is set for the recording only PATH is left: the job runs, and is not recorded.
         let unset = "for v in $(env | sed -n 's/^\\(ST_[A-Z_]*\\|LD_PRELOAD\\)=.*/\\1/p'); do unset $v; done";
         p.script("clear.sh", &format!("#!/bin/sh\n{unset}\nexec timeout 60 {job}\n"))?;
-        p.go(Run::st("st-record", ["-o", "clear.st", "--", "./clear.sh"])?)?.expect(0)?;
+        let o = p.go(Run::st("st-record", ["-o", "clear.st", "--", "./clear.sh"])?)?.expect(0)?;
+        check(!p.names(".").contains(&"clear.st".to_owned()), "it has no trace", &o)?;
         // A recording within another.
         p.script("inner.sh", &format!("#!/bin/sh\nexec timeout 60 {job}\n"))?;
         let st_record = place::program("st-record")?.display().to_string();

@@ -15,7 +15,9 @@ const ARGUMENT: &str = "-Wl,--icf=all";
 /// Asks cargo to fold identical code of a target: `bins`, `bin=NAME` or `cdylib`, as in `cargo::rustc-link-arg-…`. Release builds only:
 /// others are linked often and installed never.
 pub fn fold_identical_code(target: &str) {
-    println!("cargo::rerun-if-env-changed=RUSTC");
+    for name in ["RUSTC", "RUSTC_LINKER", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
     if env::var("PROFILE").is_ok_and(|profile| profile == "release") && can_fold().unwrap_or(false) {
         let (kind, name) =
             target.split_once('=').map_or((target, String::new()), |(kind, name)| (kind, format!("{name}=")));
@@ -27,7 +29,13 @@ pub fn fold_identical_code(target: &str) {
 fn can_fold() -> Result<bool, Error> {
     let out = env::var_os("OUT_DIR").map(PathBuf::from).ok_or_else(|| Error::other("OUT_DIR is not set"))?;
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    // As what is linked later: another linker may be asked for.
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let linker = env::var("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}"));
     let mut compiler = Command::new(rustc)
+        .args(flags.split('\x1f').filter(|flag| !flag.is_empty()))
+        .args(env::var("TARGET").map(|target| format!("--target={target}")))
+        .args(linker)
         .args([
             "--crate-name",
             "probe",

@@ -1,11 +1,11 @@
 //! Where the critical path is when.
 
 use st_explain::Analysis;
-use st_model::num::{Exact as _, float, saturate};
+use st_model::num::{Exact as _, float, narrow, saturate};
 
 use crate::causes::headline;
 use crate::figure::{Colour, EMPTY, Figure, PATH, SMALL, Shaded, Times};
-use crate::levels::Rows;
+use crate::levels::{Grid, Rows};
 
 /// From next to nothing of a column's time to all of it.
 const SHADES: [Colour; 2] = [Colour([0xf2, 0xcc, 0xcc]), PATH];
@@ -15,19 +15,12 @@ pub(super) fn draw(figure: &mut Figure, rows: &Rows, analysis: &Analysis, (origi
     let of = &rows.levels;
     let path = analysis.path();
     let mut sums = vec![0u64; of.rows * of.columns];
+    let begin = analysis.begin().saturating_add(from);
+    let grid = Grid { begin, columns: of.columns, ns: of.column_ns.max(1) };
     for stay in &path.stays {
         let Ok(rank) = analysis.ranks.binary_search_by_key(&stay.rank, |ranks| ranks.rank) else { continue };
-        let row = rank / of.group.max(1);
-        let since = |at: i64| at.saturating_sub(analysis.begin()).saturating_sub(from).max(0);
-        let (mut from, until) = (since(stay.from), since(stay.until));
-        while from < until {
-            let column = from / of.column_ns.max(1);
-            let next = until.min((column + 1).saturating_mul(of.column_ns.max(1)));
-            let at = usize::try_from(column).ok().filter(|column| *column < of.columns);
-            if let Some(sum) = at.and_then(|column| sums.get_mut(row * of.columns + column)) {
-                *sum = sum.saturating_add(saturate(next - from));
-            }
-            from = next;
+        if let Some(row) = sums.chunks_mut(of.columns.max(1)).nth(rank / of.group.max(1)) {
+            grid.add(row, stay.from, stay.until);
         }
     }
     let times = Times::new(figure, of);
@@ -48,6 +41,10 @@ pub(super) fn draw(figure: &mut Figure, rows: &Rows, analysis: &Analysis, (origi
     let (x, y) = times.above();
     figure.scale((x, y), 120.0, "none of a time", "all of it", SHADES);
     times.label(figure, rows, origin.saturating_add(from));
-    let said = headline(&path, analysis.ranks.len());
+    // It tells of all that the path is.
+    let end = begin.saturating_add(grid.ns.saturating_mul(narrow(of.columns)));
+    let part = from > 0 || path.stays.iter().any(|stay| stay.until > end);
+    let of = if part { "of the whole run: " } else { "" };
+    let said = format!("{of}{}", headline(&path, analysis.ranks.len()));
     figure.below(SMALL, &said);
 }
