@@ -18,3 +18,19 @@ pub(crate) use self::marks::{
 pub(crate) use self::model::{Figure, SMALL, Shaded, TEXT};
 pub(crate) use self::png::write as png;
 pub(crate) use self::svg::write as svg;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use st_cli::UsageError;
+
+/// What no trace is.
+pub(crate) const PICTURE: &str = "this is a picture: name it otherwise";
+
+/// Refuses the name of a trace for what is none: it may be one that somebody needs.
+pub(crate) fn not_called_a_trace(option: &str, path: &Path, is: &str) -> Result<()> {
+    if path.extension().is_some_and(|e| e == "st") {
+        bail!(UsageError(format!("{option} {}: .st is the ending of traces, and {is}", path.display())));
+    }
+    Ok(())
+}

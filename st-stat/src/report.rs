@@ -19,25 +19,13 @@ mod stacks;
 mod structure;
 mod told;
 
-use std::path::Path;
-
-use anyhow::{Result, bail};
-use st_cli::{Finished, Status, UsageError};
+use anyhow::Result;
+use st_cli::{Finished, Status};
 
 use self::all::{named, told, write};
 use crate::args::ReportArgs;
+use crate::figure::{PICTURE, not_called_a_trace};
 use crate::input;
-
-/// What no trace is.
-pub(crate) const PICTURE: &str = "this is a picture: name it otherwise";
-
-/// Refuses the name of a trace for what is none: it may be one that somebody needs.
-pub(crate) fn not_called_a_trace(option: &str, path: &Path, is: &str) -> Result<()> {
-    if path.extension().is_some_and(|e| e == "st") {
-        bail!(UsageError(format!("{option} {}: .st is the ending of traces, and {is}", path.display())));
-    }
-    Ok(())
-}
 
 /// `st-stat report`.
 pub(crate) fn report(args: &ReportArgs) -> Result<Status> {

@@ -251,7 +251,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     }
     let mut drawn = None;
     if let Some(path) = &args.draw {
-        report::not_called_a_trace("--draw", path, report::PICTURE)?;
+        figure::not_called_a_trace("--draw", path, figure::PICTURE)?;
         let mut picture = Output::text(path)?;
         let drawing = picture::figure(&grid(), format!("{}: clusters", whole.header.command()))?;
         match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {

@@ -12,11 +12,10 @@ use st_model::num::{float, narrow, saturate};
 use crate::args::{PAPER, RanksBy, TimelineArgs};
 use crate::clusters;
 use crate::explain::{Explained, is_timed, rank_cell};
-use crate::figure::{self, Figure};
+use crate::figure::{self, Figure, PICTURE, not_called_a_trace};
 use crate::input;
 use crate::levels::{self, Levels, Most, Rows};
 use crate::parties::Parties;
-use crate::report::{PICTURE, not_called_a_trace};
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 use crate::window;
 
