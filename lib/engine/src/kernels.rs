@@ -33,8 +33,12 @@ fn run(kernel: Kernel, options: &Options) -> Result<Status> {
     let Outcome { rank, ranks, checksum } = st_kernels::execute(&world, kernel, options, accept)?;
     if rank == 0 {
         let name = kernel.name();
-        writeln!(std::io::stdout(), "{name}: {}, checksum {checksum:016x}", counted(ranks.unsigned_abs().into(), "rank"))
-            .context("standard output")?;
+        writeln!(
+            std::io::stdout(),
+            "{name}: {}, checksum {checksum:016x}",
+            counted(ranks.unsigned_abs().into(), "rank")
+        )
+        .context("standard output")?;
     }
     Ok(Status::Ok)
 }
