@@ -19,9 +19,7 @@ pub fn fold_identical_code(target: &str) {
         println!("cargo::rerun-if-env-changed={name}");
     }
     if env::var("PROFILE").is_ok_and(|profile| profile == "release") && can_fold().unwrap_or(false) {
-        let (kind, name) =
-            target.split_once('=').map_or((target, String::new()), |(kind, name)| (kind, format!("{name}=")));
-        println!("cargo::rustc-link-arg-{kind}={name}{ARGUMENT}");
+        println!("cargo::rustc-link-arg-{target}={ARGUMENT}");
     }
 }
 
