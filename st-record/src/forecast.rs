@@ -27,11 +27,11 @@ const BYTES: u64 = 64 << 20;
 const STEPS: u64 = 10_000_000;
 
 /// Says it some time after this, if the job runs until then; dropped at the job's end.
-pub(crate) struct Teller {
+pub(crate) struct Forecaster {
     _runs: Sender<()>,
 }
 
-impl Teller {
+impl Forecaster {
     /// Of a job whose ranks record into this directory. None where nobody wants to hear it, or ranks merge what they have at the end.
     pub(crate) fn of(args: &Args, directory: &Path) -> Option<Self> {
         if !args.talk.verbose || args.merge.is_some() || args.reduce_every.is_some() {
@@ -143,10 +143,11 @@ mod tests {
     use super::*;
     use st_capture::record::{Options, RankRecorder};
     use st_model::calls::CallTable;
+    use st_stream::directory::{JOURNAL, process};
     use st_stream::write;
     use std::fs::File;
 
-    /// Ranks that have made so many calls in a minute.
+    /// Streams of ranks that have made so many calls in a minute.
     fn record(directory: &Path, ranks: u32, calls: i64) {
         for rank in 0..ranks {
             let mut recorder = RankRecorder::new(rank, Options::default());
@@ -197,12 +198,35 @@ mod tests {
         let args = |words: &[&str]| {
             <Args as clap::Parser>::try_parse_from([&["st-record"], words, &["app"]].concat()).unwrap()
         };
-        let told = |words: &[&str]| Teller::of(&args(words), Path::new(".")).is_some();
+        let told = |words: &[&str]| Forecaster::of(&args(words), Path::new(".")).is_some();
         assert!(told(&["-v"]));
         assert!(!told(&[]) && !told(&["-v", "--merge"]) && !told(&["-v", "--reduce-every", "10m"]));
         let (runs, ended) = mpsc::channel();
         drop(runs);
         // It returns at once.
         tell(&ended, Duration::from_secs(1_000_000), Path::new("."), &Talk::default());
+        let directory = tempfile::tempdir().unwrap();
+        record(directory.path(), 4, 3_000);
+        assert!(foreseen(directory.path(), &|| true).unwrap().is_some());
+        assert!(foreseen(directory.path(), &|| false).unwrap().is_none());
+    }
+
+    #[test]
+    fn of_several_jobs_it_is_the_newest_that_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let job = |number: u32| match number {
+            1 => directory.path().to_owned(),
+            n => directory.path().join(format!("job-{n}")),
+        };
+        for number in 2..=3 {
+            fs::create_dir(job(number)).unwrap();
+        }
+        // None runs: the newest.
+        assert_eq!(running(directory.path()).unwrap(), job(3));
+        for number in 1..=2 {
+            let name = format!("{}.{JOURNAL}", process(0, std::process::id()));
+            fs::write(job(number).join(name), "").unwrap();
+            assert_eq!(running(directory.path()).unwrap(), job(number));
+        }
     }
 }

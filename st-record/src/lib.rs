@@ -31,7 +31,7 @@ pub mod wrapped_command;
 
 use anyhow::{Context, Result};
 use args::Args;
-use forecast::Teller;
+use forecast::Forecaster;
 use job::Failure;
 use pack::{Job, Notes};
 use save::{clear, each_job, recorded};
@@ -210,9 +210,9 @@ fn outside(args: &Args) -> Result<u8, Failure> {
     );
     args.talk.detail(TOOL, format_args!("{command:?}"));
     let start = Instant::now();
-    let teller = Teller::of(args, directory.path());
+    let forecaster = Forecaster::of(args, directory.path());
     let status = job::run(command)?;
-    drop(teller);
+    drop(forecaster);
     let code = exit_code(status);
     match finish(args, directory.path(), start.elapsed(), status) {
         Ok(true) => Ok(code),
