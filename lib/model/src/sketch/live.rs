@@ -168,7 +168,7 @@ mod tests {
                 1..6,
             ),
         ) {
-            for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+            for shape in [Shape::Buckets, Shape::Bins, Shape::Quantiles, Shape::Totals] {
                 let (mut together, mut apart) = (LiveSketch::new(shape), LiveSketch::new(shape));
                 for lot in &lots {
                     together.add_all(lot);
