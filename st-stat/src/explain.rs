@@ -19,7 +19,7 @@ use crate::args::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy};
 use crate::calls::{SITE, function, site_cells};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table};
-use crate::untimed::{NO_TIMES, NOTHING_KEPT, without};
+use crate::untimed::{NO_TIMES, NOTHING_KEPT, partly, without};
 
 /// A trace, and what is found in it: nothing without exact times, unless it has been kept.
 pub(crate) struct Explained {
@@ -171,15 +171,16 @@ impl Explained {
 /// Short steps that a row of what is kept takes.
 const ROW: u64 = 16;
 
-/// How far all calls that have times are read.
+/// How far all calls that have times are read. Says so where only some ranks' calls have any.
 pub(crate) fn explaining(sections: &[Section], talk: &Talk) -> Progress {
+    partly(sections).iter().for_each(|what| talk.warn(input::NAME, what));
     let threads = sections.iter().flat_map(|s| &s.threads);
     let columns = threads.flat_map(|t| &t.columns).map(|(_, column)| column.events());
     talk.progress(input::NAME, "explaining", Amount::Things("calls", columns.fold(0, u64::saturating_add)))
 }
 
 /// Whether all calls have exact times, as far as the number of columns tells.
-pub(crate) fn is_timed(section: &Section) -> bool {
+fn is_timed(section: &Section) -> bool {
     section.threads.iter().all(|t| t.columns.len().to_u64() >= t.ranks.len())
 }
 

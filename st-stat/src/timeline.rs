@@ -5,15 +5,14 @@ pub(crate) mod drawn;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use st_cli::{Finished, Output, Screen, Status, counted};
+use st_cli::{Finished, Output, Screen, Status};
 use st_explain::analyse_all;
 use st_model::num::{float, narrow, saturate};
 
 use crate::args::{PAPER, RanksBy, TimelineArgs};
 use crate::clusters;
-use crate::explain::{Explained, is_timed, rank_cell};
+use crate::explain::{Explained, rank_cell};
 use crate::figure::{self, Figure, PICTURE, not_called_a_trace};
-use crate::input;
 use crate::levels::{self, Levels, Most, Rows};
 use crate::parties::Parties;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
@@ -38,14 +37,6 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let (origin, windows) = window::asked(&explained, args.window.as_slice())?;
     let window = windows.first().copied();
     let origin = origin.saturating_add(window.map_or(0, |(from, _)| from));
-    let folded: u64 = explained.sections.iter().filter(|s| !is_timed(s)).map(|s| s.ranks.len()).sum();
-    if folded > 0 {
-        let ranks = counted(folded, "rank");
-        args.of.talk.warn(
-            input::NAME,
-            format_args!("exact times of {ranks} are not in the trace: they have nothing here, nor have waits for them (st-cluster --keep-columns)"),
-        );
-    }
     let parties = parties(args, &explained)?;
     let rows = |most: Most| match &parties {
         Some(parties) => Rows::parties(analysis, (args.by, parties), most),
@@ -93,7 +84,7 @@ fn parties(args: &TimelineArgs, explained: &Explained) -> Result<Option<Parties>
             let budget = args.of.steps.budget();
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
             let asked = clusters::by_asked(&explained.whole.provenance);
-            // Clusters are not found by when calls were, of which a copy may be large.
+            // Clusters are not found by when calls were: one section at a time has a copy of that.
             let copies = sections.iter().map(|section| {
                 let mut copy = section.clone();
                 copy.threads.iter_mut().for_each(|thread| thread.columns.clear());

@@ -1,10 +1,12 @@
 //! What is said of traces without exact times.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use st_cli::counted;
+use st_cli::{counted, grouped};
 use st_model::header::{Header, SPENT};
 use st_model::num::Exact as _;
+use st_model::section::{Section, Thread};
 
 use crate::table::{self, Cell, duration};
 
@@ -39,6 +41,27 @@ pub(crate) fn without(otherwise: &str, header: &Header) -> String {
     why(header).map_or_else(|| otherwise.to_owned(), |why| format!("the trace holds no exact times: {why}"))
 }
 
+/// What is said where only some ranks have exact times, by which all that follows is told.
+pub(crate) fn partly(sections: &[Section]) -> Option<String> {
+    let threads = || sections.iter().flat_map(|s| &s.threads);
+    // Of most traces the numbers say it.
+    if threads().all(|t| t.columns.len().to_u64() >= t.ranks.len()) {
+        return None;
+    }
+    let of_thread = |t: &Thread| {
+        let timed: BTreeSet<u32> = t.columns.iter().map(|(rank, _)| *rank).collect();
+        t.ranks.iter().filter(|rank| !timed.contains(rank)).collect::<Vec<_>>()
+    };
+    let untimed: BTreeSet<u32> = threads().flat_map(of_thread).collect();
+    let (untimed, all) = (untimed.len().to_u64(), sections.iter().map(|s| s.ranks.len()).sum());
+    Some(format!(
+        "exact times of {} of {} are not in the trace: nothing is told of when these did what, nor of how others waited for them \
+         (--keep-columns of st-cluster and st-merge keeps them)",
+        grouped(untimed),
+        counted(all, "rank")
+    ))
+}
+
 /// Why no exact times were recorded, and what to do, if the trace says so.
 fn unrecorded(header: &Header) -> Option<String> {
     let kept = header.options.get("time")?.as_str().filter(|kept| *kept != "columns")?;
@@ -71,5 +94,25 @@ pub(crate) fn without_times(
         writeln!(out, "\nimbalance: rank {rank} computes {more} longer than the mean, {share} of its time")
     } else {
         writeln!(out, "\nranks compute equally long (rank {rank} longest, {more} above the mean)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_kernels::{Kernel, Options, paper};
+    use st_reduce::merge::merge;
+
+    #[test]
+    fn ranks_without_times_beside_others_with_are_told() {
+        let options = Options { steps: Some(2), ..Options::default() };
+        let ranks: Vec<Section> =
+            paper::sections(Kernel::Stencil1d, &options, 4).map(Result::unwrap).collect();
+        assert_eq!(partly(&ranks), None);
+        let mut merged = merge(ranks, true).unwrap();
+        assert_eq!(partly(std::slice::from_ref(&merged)), None);
+        merged.threads[0].columns.retain(|(rank, _)| *rank == 2);
+        let told = partly(std::slice::from_ref(&merged)).unwrap();
+        assert!(told.starts_with("exact times of 3 of 4 ranks are not in the trace: "), "{told}");
     }
 }

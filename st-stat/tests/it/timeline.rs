@@ -117,6 +117,38 @@ fn a_part_of_the_time_is_shown_by_itself() {
 }
 
 #[test]
+fn times_above_are_whole_and_tell_columns_apart() {
+    let times = |columns: &str, window: &[&str]| {
+        let text = printed(program(), &[&["timeline", "--columns", columns], window].concat());
+        let line = text.lines().nth(1).unwrap().trim_start().strip_prefix("rank ").unwrap().to_owned();
+        line.split("  ").map(str::trim).filter(|time| !time.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        times("64", &["--window", "0.003..0.00301"]),
+        ["0.003000 s", "0.003003 s", "0.003005 s", "0.003008 s"]
+    );
+    // One that there is no room for is left out.
+    assert_eq!(times("16", &[]), ["1.00 ms"]);
+    assert_eq!(times("20", &[]), ["1.00 ms"]);
+    assert_eq!(times("24", &[]).len(), 2);
+}
+
+#[test]
+fn a_picture_is_not_called_like_a_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("other.st");
+    std::fs::write(&trace, "somebody's").unwrap();
+    for command in
+        ["timeline --svg", "report --view waits --svg", "report --view waits --png", "clusters --draw"]
+    {
+        let words: Vec<&str> = command.split(' ').chain(trace.to_str()).collect();
+        let error = tried(program(), &words).unwrap_err();
+        assert!(format!("{error:#}").contains(".st is the ending of traces"), "{command}: {error:#}");
+        assert_eq!(std::fs::read(&trace).unwrap(), b"somebody's", "{command}");
+    }
+}
+
+#[test]
 fn it_fits_the_screen_and_needs_times() {
     let text = printed(program(), &["timeline"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
