@@ -56,7 +56,7 @@ pub enum Sums {
 
 /// Whether distributions of times tell apart which call came before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum Paths {
+pub enum SketchPaths {
     /// A distribution of each call site and call before it: entering a loop and going round it are two
     #[default]
     Each,
@@ -126,7 +126,7 @@ pub struct Args {
     pub sketch_least: Tolerance,
     /// Whether distributions of times tell apart which call came before
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
-    pub sketch_paths: Paths,
+    pub sketch_paths: SketchPaths,
     /// Of which events each rank's total times are kept
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     pub rank_sums: Sums,
@@ -174,7 +174,7 @@ impl Args {
             buckets: self.sketch_buckets,
             least: self.sketch_least,
             error: self.sketch_error,
-            one_path: self.sketch_paths == Paths::One,
+            one_path: self.sketch_paths == SketchPaths::One,
             rank_sums: self.rank_sums == Sums::All,
         }
     }

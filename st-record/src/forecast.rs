@@ -87,7 +87,7 @@ fn foreseen(directory: &Path, runs: &dyn Fn() -> bool) -> Result<Option<String>>
         frames: &frames,
         sections: &trace.sections,
         level,
-        budget: trace.header.options.get("time-budget").and_then(|v| v.as_u64()),
+        budget: trace.header.time_budget(),
         waits: Waits::Auto.most(),
     };
     let run = float(recorded.whole()) / 1e9;

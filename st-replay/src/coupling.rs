@@ -20,7 +20,7 @@ use st_model::calls::CallTable;
 use st_model::calls::roles::{Action, Role, Rule, Start};
 use st_model::event::Event;
 use st_model::project::Error;
-use st_model::section::{NO_SYM, Paths, Section, Sym, Symbol, Thread};
+use st_model::section::{NO_SYM, Predecessors, Section, Sym, Symbol, Thread};
 use st_model::sketch::{Shape, Sketch};
 
 use crate::drawn::Drawn;
@@ -144,7 +144,7 @@ pub fn operations_after(
         return Ok(found);
     };
     let mut joins = Joins { ranks: t.ranks.len(), whole: HashMap::new() };
-    let paths = Paths::of(&t.sketches);
+    let paths = Predecessors::of(&t.sketches);
     let (mut pred, mut open) = (NO_SYM, Vec::new());
     for _ in 0..STEPS {
         let Some(event) = events.next_event()? else { break };
@@ -190,7 +190,7 @@ impl Trial<'_> {
         let mut tried = BTreeMap::<Sym, Tried>::new();
         let Some(mut events) = self.section.events(self.thread, self.rank) else { return Ok(tried) };
         let mut joins = Joins { ranks: self.t.ranks.len(), whole: HashMap::new() };
-        let paths = Paths::of(&self.t.sketches);
+        let paths = Predecessors::of(&self.t.sketches);
         let (mut pred, mut left) = (NO_SYM, STEPS);
         let mut counted = HashMap::<PairOf, u64>::new();
         let mut taken: Vec<Vec<u128>> = self.t.ranks.iter().map(|_| Vec::new()).collect();

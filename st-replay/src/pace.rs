@@ -14,7 +14,7 @@ use st_model::columns::Column;
 use st_model::ints::Sealed;
 use st_model::project::Error;
 use st_model::rank_times::totals;
-use st_model::section::{NO_SYM, PathSketch, Paths, RankSums, Section, Sym, Thread};
+use st_model::section::{NO_SYM, PathSketch, Predecessors, RankSums, Section, Sym, Thread};
 use st_model::sketch::representative;
 
 use crate::coupling::{self, Gaps};
@@ -51,7 +51,7 @@ pub struct Pace<'a> {
     last_exit: Option<i64>,
     pairs: HashMap<(Sym, Sym), Pair>,
     totals: Vec<Scales>,
-    paths: Paths,
+    paths: Predecessors,
     pred: Sym,
 }
 
@@ -75,11 +75,11 @@ impl<'a> Pace<'a> {
             last_exit: None,
             pairs: HashMap::new(),
             totals: Vec::new(),
-            paths: Paths::Each,
+            paths: Predecessors::Each,
             pred: NO_SYM,
         };
         let Some(t) = section.threads.get(thread) else { return Ok(pace) };
-        pace.paths = Paths::of(&t.sketches);
+        pace.paths = Predecessors::of(&t.sketches);
         let column = t.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
         pace.draw(t, rank, &remaining(section, thread, rank, column)?);
         if column.is_none() {
@@ -212,7 +212,7 @@ fn remaining(
 ) -> Result<Remaining, Error> {
     let mut rest = Remaining::default();
     let Some(mut calls) = section.project(thread, rank) else { return Ok(rest) };
-    let paths = section.threads.get(thread).map_or(Paths::Each, |t| Paths::of(&t.sketches));
+    let paths = section.threads.get(thread).map_or(Predecessors::Each, |t| Predecessors::of(&t.sketches));
     let mut times = exact.into_iter().flat_map(Column::times);
     let (mut pred, mut last, mut words) = (NO_SYM, None, Vec::new());
     while let Some(sym) = calls.next_call(&mut words)? {

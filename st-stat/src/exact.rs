@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use st_model::num::saturate;
 use st_model::project::Error;
-use st_model::section::{NO_SYM, PathSketch, Paths, Section, Sym, Thread};
+use st_model::section::{NO_SYM, PathSketch, Predecessors, Section, Sym, Thread};
 use st_model::sketch::{LiveSketch, Shape, Sketch};
 
 /// Whether some distributions are durations at fixed ranks, or less: their extremes are right to 1 %, if they are known.
@@ -69,7 +69,7 @@ fn by_times<'a>(
     thread: usize,
     t: &'a Thread,
 ) -> Result<(Cow<'a, [PathSketch]>, OfRanks), Error> {
-    let kept = Paths::of(&t.sketches);
+    let kept = Predecessors::of(&t.sketches);
     let mut all: HashMap<(Sym, Sym), [Sketch; 2]> = HashMap::new();
     let mut ranks: BTreeMap<(Sym, u32), [u128; 2]> = BTreeMap::new();
     for (rank, column) in &t.columns {

@@ -113,7 +113,7 @@ impl Sizes {
         Whole::of_trace(&name, &trace)?.remark(NAME, talk);
         let frames = frame_sizes(&bytes[..], how).with_context(|| name.clone())?;
         let file = bytes.len().to_u64();
-        let budget = trace.header.options.get("time-budget").and_then(|v| v.as_u64());
+        let budget = trace.header.time_budget();
         let (level, sites) = (trace.level, CallSites::default());
         Ok(Self { name, file, frames, sections: trace.sections, level, budget, sites })
     }

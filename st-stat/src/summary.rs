@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use st_model::calls::Lane;
 use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR, UNRECORDED};
 use st_model::rank_times::{RankTime, rank_times};
-use st_model::section::{Elastic, Paths, Section, Sym};
+use st_model::section::{Elastic, Predecessors, Section, Sym};
 use st_model::sites::CallSites;
 use st_model::sketch::Shape;
 use st_model::tree::{FlatTree, Item};
@@ -330,7 +330,7 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
     let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
     let how = header.options.get(RANK_SUMS).and_then(|how| how.as_str()).unwrap_or("1 %");
     let sums = threads().any(|t| !t.sums.is_empty()).then(|| format!(", totals of ranks ({how})"));
-    let one = threads().any(|t| Paths::of(&t.sketches) == Paths::One);
+    let one = threads().any(|t| Predecessors::of(&t.sketches) == Predecessors::Any);
     let paths = one.then(|| "whatever call came before".to_owned());
     let kept: Vec<String> = kept.map(|(_, name)| name).chain(paths).collect();
     // Without exact times a column still holds comparisons of clocks.

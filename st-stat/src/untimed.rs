@@ -18,7 +18,7 @@ pub(crate) const NOTHING_KEPT: &str = "the trace holds no exact times, and nothi
 
 /// Why exact times that were recorded are not there, if the trace says so.
 fn spent(header: &Header) -> Option<String> {
-    let bytes = header.options.get("time-budget").and_then(|v| v.as_u64());
+    let bytes = header.time_budget();
     let threads = header.options.get(SPENT).and_then(|v| v.as_u64());
     let Some(threads) = threads else {
         return (bytes == Some(0)).then(|| "recorded with --time-budget 0".to_owned());

@@ -10,7 +10,7 @@ use st_model::ranklist::RankList;
 use st_model::section::{Section, Thread};
 use st_model::steps::{Budget, Exceeded};
 use st_reduce::merge::{self, merge};
-use st_stream::{FrameSize, ReadOptions, Trace, WriteOptions, frame_sizes, times_size};
+use st_stream::{FrameKind, FrameSize, ReadOptions, Trace, WriteOptions, frame_sizes, times_size};
 
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum Error {
 }
 
 /// Frames of exact times.
-pub(super) const TIMES: [&str; 2] = ["COLUMN", "SERIES"];
+pub(super) const TIMES: [FrameKind; 2] = [FrameKind::Column, FrameKind::Series];
 
 /// Parts of what is seen of the run: an eighth of its calls, a quarter, a half, and all.
 pub(super) const PARTS: usize = 4;
@@ -97,16 +97,19 @@ pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) 
         let sections =
             groups.into_values().map(|ranks| joined(ranks, columns)).collect::<Result<Vec<_>, _>>()?;
         let frames = stored(sections, level)?;
-        let sum = |kinds: &[&str], of: fn(&FrameSize) -> u64| {
-            let frames = frames.iter().filter(|f| kinds.contains(&f.kind.as_str()));
-            float(frames.map(of).sum::<u64>().into())
-        };
-        grown.structure[i] = sum(&["STRUCT"], |f| f.stored);
-        grown.sketches.iter_mut().for_each(|p| p[i] = sum(&["SKETCH"], |f| f.stored));
+        let sum = |kinds: &[FrameKind], of: fn(&FrameSize) -> u64| float(sum_of(&frames, kinds, of).into());
+        grown.structure[i] = sum(&[FrameKind::Struct], |f| f.stored);
+        grown.sketches.iter_mut().for_each(|p| p[i] = sum(&[FrameKind::Sketch], |f| f.stored));
         grown.times.iter_mut().for_each(|p| p[i] = sum(&TIMES, |f| f.stored));
         grown.raw[i] = sum(&TIMES, |f| f.expanded);
     }
     Ok(grown)
+}
+
+/// Bytes of all frames of these kinds.
+pub(super) fn sum_of(frames: &[FrameSize], kinds: &[FrameKind], of: fn(&FrameSize) -> u64) -> u64 {
+    let is_one = |f: &&FrameSize| kinds.iter().any(|kind| kind.to_string() == f.kind);
+    frames.iter().filter(is_one).map(of).sum()
 }
 
 /// Some of the ranks, evenly spread.

@@ -7,16 +7,14 @@
 mod again;
 mod growth;
 
-use std::collections::BTreeMap;
-
 use st_model::num::{Exact, float, rounded};
 use st_model::rank_times::rank_times;
 use st_model::section::Section;
 use st_model::steps::Budget;
-use st_stream::{FrameSize, WriteOptions};
+use st_stream::{FrameKind, FrameSize, WriteOptions};
 
 pub use again::Error;
-use again::{Grown, PARTS, TIMES, again};
+use again::{Grown, PARTS, TIMES, again, sum_of};
 pub use growth::Bytes;
 use growth::Longer;
 
@@ -75,28 +73,15 @@ pub fn sum(parts: &[Part]) -> Bytes {
 }
 
 /// Bytes by kind of frame: as stored, and before compression.
-struct Kinds<'a>(BTreeMap<&'a str, (u64, u64)>);
+struct Kinds<'a>(&'a [FrameSize]);
 
-impl<'a> Kinds<'a> {
-    fn of(trace: &Recorded<'a>) -> Self {
-        let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for f in trace.frames {
-            let of = kinds.entry(&f.kind).or_default();
-            *of = (of.0 + f.stored, of.1 + f.expanded);
-        }
-        Self(kinds)
+impl Kinds<'_> {
+    fn stored(&self, kinds: &[FrameKind]) -> u64 {
+        sum_of(self.0, kinds, |f| f.stored)
     }
 
-    fn get(&self, name: &str) -> (u64, u64) {
-        self.0.get(name).copied().unwrap_or_default()
-    }
-
-    fn stored(&self, names: &[&str]) -> u64 {
-        names.iter().map(|n| self.get(n).0).sum()
-    }
-
-    fn raw(&self, names: &[&str]) -> u64 {
-        names.iter().map(|n| self.get(n).1).sum()
+    fn raw(&self, kinds: &[FrameKind]) -> u64 {
+        sum_of(self.0, kinds, |f| f.expanded)
     }
 }
 
@@ -106,9 +91,9 @@ impl<'a> Kinds<'a> {
 ///
 /// If it is damaged, or too much work.
 pub fn parts(trace: &Recorded<'_>, times: f64, budget: &Budget) -> Result<Vec<Part>, Error> {
-    let kinds = Kinds::of(trace);
+    let kinds = Kinds(trace.frames);
     let grown = again(trace.sections, kinds.raw(&TIMES), trace.level, budget)?;
-    let structure = kinds.stored(&["STRUCT"]);
+    let structure = kinds.stored(&[FrameKind::Struct]);
     // Ranks that are like those that were looked at add as much each; what merged ranks have in common is there once.
     let merged = trace.sections.iter().any(|s| s.ranks.len() > 1);
     let scale = if merged && grown.part < 1.0 {
@@ -147,7 +132,8 @@ const HEADS: [f64; 2] = [0.001, 0.008];
 /// Distributions of times, in either form. Durations at fixed ranks are as many however long the run is, unless it meets calls that it
 /// has not met; what is kept in buckets grows as it has, or as it usually does.
 fn distributions(kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<Part> {
-    let (buckets, quantiles) = (kinds.stored(&["SKETCH"]), kinds.stored(&["QUANTILES", "DURATIONS"]));
+    let (buckets, quantiles) =
+        (kinds.stored(&[FrameKind::Sketch]), kinds.stored(&[FrameKind::Quantiles, FrameKind::Durations]));
     let (now, name) = (real(buckets), "distributions of times");
     let mut parts = Vec::new();
     if buckets > 0 {
@@ -167,7 +153,7 @@ fn distributions(kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<Part> {
 
 /// Sums, and what is kept of waits where times are folded, unless there become too many calls.
 fn sums(trace: &Recorded<'_>, kinds: &Kinds<'_>, to: Longer) -> Part {
-    let (sums, waits) = (kinds.stored(&["SUMS"]), kinds.stored(&["WAITS"]));
+    let (sums, waits) = (kinds.stored(&[FrameKind::Sums]), kinds.stored(&[FrameKind::Waits]));
     let calls: u64 = trace.sections.iter().flat_map(|s| &s.threads).map(|t| t.lanes.calls).sum();
     let most = real(trace.waits);
     let dropped = waits > 0 && real(calls) <= most && real(calls) * to.times > most;
@@ -211,7 +197,7 @@ fn exact(trace: &Recorded<'_>, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> 
     };
     let rest = raw - first;
     if rest > 0.0 {
-        let (series, series_raw) = kinds.get("SERIES");
+        let (series, series_raw) = (kinds.stored(&[FrameKind::Series]), kinds.raw(&[FrameKind::Series]));
         let measured =
             if real(series_raw) > FIRST { Some(real(series) / real(series_raw)) } else { grown.rest };
         let each = measured.unwrap_or(now / there) * rest;

@@ -80,6 +80,9 @@ pub const RANK_SUMS: &str = "rank-sums";
 /// sum, where that is not the usual.
 pub const SKETCH_ERROR: &str = "sketch-error";
 
+/// In [`Header::options`], bytes of exact times that each rank was allowed.
+pub const TIME_BUDGET: &str = "time-budget";
+
 /// In [`Header::options`], of how many threads only the first calls had exact times when these were folded.
 pub const SPENT: &str = "time-budget-spent";
 
@@ -93,6 +96,12 @@ pub fn run_of(facts: &str) -> String {
 }
 
 impl Header {
+    /// Bytes of exact times that each rank was allowed, before compression; none of traces that no recorder made.
+    #[must_use]
+    pub fn time_budget(&self) -> Option<u64> {
+        self.options.get(TIME_BUDGET)?.as_u64()
+    }
+
     /// The program and its arguments, as one line.
     #[must_use]
     pub fn command(&self) -> String {

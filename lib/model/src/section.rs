@@ -29,7 +29,7 @@ pub const NO_SYM: Sym = Sym::MAX;
 /// Any predecessor: of distributions that are kept whatever call came before, but none.
 pub const ANY_SYM: Sym = Sym::MAX - 1;
 
-/// The number of a symbol, or of none, or of any, when symbols are numbered anew.
+/// The number of a symbol when symbols are numbered anew; [`NO_SYM`] and [`ANY_SYM`] stay.
 #[must_use]
 pub fn number_anew(sym: Sym, number: impl FnOnce(Sym) -> Sym) -> Sym {
     if matches!(sym, NO_SYM | ANY_SYM) { sym } else { number(sym) }
@@ -191,7 +191,7 @@ impl Tables {
 pub struct PathSketch {
     /// The event.
     pub sym: Sym,
-    /// The event before it on the same thread, [`NO_SYM`] for the first, [`ANY_SYM`] if it is not told apart ([`Paths`]).
+    /// The event before it on the same thread, [`NO_SYM`] for the first, [`ANY_SYM`] if it is not told apart ([`Predecessors`]).
     pub pred: Sym,
     /// From the end of the predecessor to the start of the event, ns.
     pub compute: Sketch,
@@ -201,24 +201,24 @@ pub struct PathSketch {
 
 /// Whether a thread's distributions tell apart which call came before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Paths {
+pub enum Predecessors {
     /// One per event and the event before it.
     Each,
     /// One per event, but for the thread's first.
-    One,
+    Any,
 }
 
-impl Paths {
+impl Predecessors {
     /// How a thread's distributions are kept.
     #[must_use]
     pub fn of(sketches: &[PathSketch]) -> Self {
-        if sketches.iter().any(|s| s.pred == ANY_SYM) { Self::One } else { Self::Each }
+        if sketches.iter().any(|s| s.pred == ANY_SYM) { Self::Any } else { Self::Each }
     }
     /// The predecessor under which an event's distribution is found that comes after another one.
     #[must_use]
     pub fn pred(self, before: Sym) -> Sym {
         match self {
-            Self::One if before != NO_SYM => ANY_SYM,
+            Self::Any if before != NO_SYM => ANY_SYM,
             _ => before,
         }
     }

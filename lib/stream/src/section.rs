@@ -11,7 +11,7 @@ use super::kind::FrameKind;
 use st_model::ints::Sealed;
 use st_model::lanes::LaneSum;
 use st_model::ranklist::RankList;
-use st_model::section::{ANY_SYM, Ended, NO_SYM, PathSketch, Paths, RankSums, Section, Sym};
+use st_model::section::{ANY_SYM, Ended, NO_SYM, PathSketch, Predecessors, RankSums, Section, Sym};
 use st_model::sketch::histogram::Bin;
 use st_model::sketch::quantiles::Quantiles;
 use st_model::sketch::{Shape, Sketch, bucket};
@@ -112,7 +112,7 @@ const FIRST_COLUMNS: usize = 6;
 /// for any other.
 pub(crate) fn encode_sketches(section: &Section) -> (FrameKind, Vec<u8>) {
     let mut b = Blocks::<SKETCH_COLUMNS>::new();
-    let any = section.threads.iter().any(|t| Paths::of(&t.sketches) == Paths::One);
+    let any = section.threads.iter().any(|t| Predecessors::of(&t.sketches) == Predecessors::Any);
     for t in &section.threads {
         put_usize(&mut b.0[PATH], t.sketches.len());
         let mut before = 0;

@@ -17,8 +17,7 @@ use crate::settings::Settings;
 use crate::trace_name::numbered;
 use st_capture::record::RankRecorder;
 use st_model::columns::{Chunk, Comparison};
-use st_model::header::UNRECORDED;
-use st_model::header::{Clock, Header, Mpi, Step};
+use st_model::header::{Clock, Header, Mpi, Step, TIME_BUDGET, UNRECORDED};
 use st_model::num::{Exact, saturate};
 use st_model::section::Section;
 use st_stream::directory::{self, INTERIM, JOURNAL, MERGED, NOTES, RankFile, TIMES};
@@ -288,7 +287,7 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, owner: &Own
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut options = vec![
         ("time", settings.time.clone().into()),
-        ("time-budget", settings.time_budget.into()),
+        (TIME_BUDGET, settings.time_budget.into()),
         ("fold", settings.fold.to_string().into()),
         ("stack-depth", settings.stack_depth.into()),
         ("clock", clock.into()),

@@ -8,7 +8,7 @@ use st_cli::Status;
 use st_explain::Folding;
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
-use st_model::header::{Header, Queued};
+use st_model::header::{Header, Queued, TIME_BUDGET};
 use st_model::objects::Comm;
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
@@ -238,7 +238,7 @@ fn that_the_time_budget_was_spent_is_said_where_exact_times_were_folded() {
     let mut read =
         st_stream::read(&std::fs::read(&path).unwrap()[..], st_stream::ReadOptions::default()).unwrap();
     read.header.options.insert(st_model::header::SPENT.into(), 2.into());
-    read.header.options.insert("time-budget".into(), 20_000.into());
+    read.header.options.insert(TIME_BUDGET.into(), 20_000.into());
     st_stream::write(&read, std::fs::File::create(&path).unwrap(), WriteOptions { level: 0 }).unwrap();
     let said = |command: &str| {
         let words = ["st-stat", command, "-q", "-o", out.to_str().unwrap(), path.to_str().unwrap()];

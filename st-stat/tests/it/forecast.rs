@@ -7,7 +7,7 @@ use st_cli::Status;
 use st_kernels::{Kernel, paper};
 use st_model::calls::CallTable;
 use st_model::columns::Column;
-use st_model::header::Header;
+use st_model::header::{Header, TIME_BUDGET};
 use st_model::rank_times::rank_times;
 use st_model::section::Section;
 use st_reduce::kept::Kept;
@@ -75,7 +75,7 @@ fn expected(short: &[Section], long: &[Section], file: &[u8]) -> [[f64; 3]; 4] {
 }
 
 const NAMES: [&str; 3] = ["structure and parameters", "distributions of times", "exact times"];
-const FRAMES: [&[&str]; 3] = [&["STRUCT"], &["SKETCH", "QUANTILES"], &["COLUMN", "SERIES"]];
+const FRAMES: [&[&str]; 3] = [&["STRUCT"], &["SKETCH", "QUANTILES", "DURATIONS"], &["COLUMN", "SERIES"]];
 
 /// The same parts of a file.
 fn parts(file: &[u8]) -> [f64; 4] {
@@ -212,7 +212,7 @@ fn exact_times_whose_budget_is_spent_stay_as_they_are() {
     let sections = kernel(Kernel::Stencil2d, 2, 200);
     let forecast_of = |budget: Option<u64>| {
         let header = Header { world: 2, program: "app".into(), ..Header::default() };
-        let options = budget.map(|bytes| ("time-budget".to_owned(), bytes.into()));
+        let options = budget.map(|bytes| (TIME_BUDGET.to_owned(), bytes.into()));
         let header = Header { options: options.into_iter().collect(), ..header };
         let trace = Trace { header, sections: sections.clone(), ..Trace::default() };
         let mut bytes = Vec::new();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use st_model::num::float;
-use st_model::section::{PathSketch, Paths, Section};
+use st_model::section::{PathSketch, Predecessors, Section};
 use st_model::sketch::{Sketch, representative};
 use st_stream::{ReadOptions, read};
 
@@ -74,7 +74,7 @@ pub(crate) fn print(truth: &Path, kept: &Path) -> Result<()> {
     for (was, made) in was.iter().zip(&made).flat_map(|(a, b)| a.threads.iter().zip(&b.threads)) {
         let calls = |sketches: &[PathSketch]| sketches.iter().map(|s| s.comm.count).sum::<u64>();
         ensure!(calls(&was.sketches) == calls(&made.sketches), other());
-        let paths = Paths::of(&made.sketches);
+        let paths = Predecessors::of(&made.sketches);
         let made: BTreeMap<_, _> = made.sketches.iter().map(|s| ((s.sym, s.pred), s)).collect();
         for was in &was.sketches {
             let made = made.get(&(was.sym, paths.pred(was.pred))).with_context(other)?;

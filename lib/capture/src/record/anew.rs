@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 use super::paths::{Paths, duration};
 use st_model::columns::Column;
 use st_model::project::Error;
-use st_model::section::{NO_SYM, PathSketch, Paths as PathsKept, Section, Sym, Thread};
+use st_model::section::{NO_SYM, PathSketch, Predecessors, Section, Sym, Thread};
 use st_model::sketch::Shape;
 use st_model::unite::{Summed, Times};
 
@@ -116,7 +116,7 @@ fn each_timed(
     mut take: impl FnMut((Sym, Sym), (i64, i64)),
 ) -> Result<bool, Error> {
     let Some(mut symbols) = section.symbols_of(thread, rank) else { return Ok(false) };
-    let kept = PathsKept::of(&section.threads[thread].sketches);
+    let kept = Predecessors::of(&section.threads[thread].sketches);
     let (mut times, mut pred) = (column.times(), NO_SYM);
     loop {
         let sym = symbols.next_symbol().map_err(|source| Error::Tree { rank, source })?;

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
-use crate::section::{PathSketch, Paths, RankSums, Sym, Thread, number_anew};
+use crate::section::{PathSketch, Predecessors, RankSums, Sym, Thread, number_anew};
 use crate::sketch::{Sketch, bucket};
 
 use super::tables::Renaming;
@@ -100,7 +100,7 @@ impl Times {
             .collect();
         sketches.sort_by_key(|s| (s.sym, s.pred));
         // Where some tell no paths apart, no others do.
-        if Paths::of(&sketches) == Paths::One {
+        if Predecessors::of(&sketches) == Predecessors::Any {
             sketches = one_path(sketches);
         }
         if ranks.len() < 2 {
@@ -134,7 +134,7 @@ impl Times {
 pub fn one_path(sketches: Vec<PathSketch>) -> Vec<PathSketch> {
     let mut all: BTreeMap<(Sym, Sym), PathSketch> = BTreeMap::new();
     for s in sketches {
-        let pred = Paths::One.pred(s.pred);
+        let pred = Predecessors::Any.pred(s.pred);
         match all.entry((s.sym, pred)) {
             Entry::Vacant(place) => drop(place.insert(PathSketch { pred, ..s })),
             Entry::Occupied(mut place) => {

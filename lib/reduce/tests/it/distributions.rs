@@ -6,7 +6,7 @@ use std::ops::Range;
 use st_kernels::{Kernel, Options, paper};
 use st_model::header::{Header, SKETCH_ERROR};
 use st_model::rank_times::totals;
-use st_model::section::{ANY_SYM, NO_SYM, Paths, Section, Sym};
+use st_model::section::{ANY_SYM, NO_SYM, Predecessors, Section, Sym};
 use st_model::sketch::Shape;
 use st_reduce::cluster::Tolerance;
 use st_reduce::distributions::{ERROR, keep_quantiles};
@@ -91,7 +91,7 @@ fn one_path_is_one_distribution_of_each_event() {
     assert_eq!(kept(&one, false, true), one);
     let again = merge([kept(&merged_of(0..8), true, true), merged_of(8..16)], false).unwrap();
     assert_eq!(again.threads[0].sketches, one.threads[0].sketches);
-    assert_eq!(Paths::of(&kept(&whole, true, false).threads[0].sketches), Paths::One);
+    assert_eq!(Predecessors::of(&kept(&whole, true, false).threads[0].sketches), Predecessors::Any);
 }
 
 #[test]
