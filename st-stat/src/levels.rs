@@ -9,7 +9,7 @@ use st_model::rank_times::begin;
 use st_model::section::Section;
 
 use crate::args::RanksBy;
-use crate::parties::Parties;
+use crate::rank_groups::RankGroups;
 use crate::table::grouped;
 
 /// Kinds of waits that have a colour of their own.
@@ -83,8 +83,8 @@ impl Rows {
     }
 
     /// Nodes or clusters as rows; of more than there are rows, neighbours share one. *Cost:* O(calls + cells).
-    pub(crate) fn parties(analysis: &Analysis, (by, parties): (RanksBy, &Parties), most: Most) -> Self {
-        let (names, mut row_of) = parties.clone().rows(analysis);
+    pub(crate) fn groups(analysis: &Analysis, (by, groups): (RanksBy, &RankGroups), most: Most) -> Self {
+        let (names, mut row_of) = groups.clone().rows(analysis);
         let group = names.len().div_ceil(most.rows.max(1)).max(1);
         row_of.iter_mut().for_each(|row| *row /= group);
         let levels = self::by(analysis, (names.len().div_ceil(group), &row_of), most);

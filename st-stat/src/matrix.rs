@@ -13,7 +13,7 @@ use st_model::steps::Budget;
 use crate::args::{MatrixArgs, RanksBy};
 use crate::clusters;
 use crate::input;
-use crate::parties::Parties;
+use crate::rank_groups::RankGroups;
 use crate::table::{Cell, Column, Format, Table, bytes, grouped};
 
 /// Rows and columns that are drawn at most: of more, neighbours are drawn together.
@@ -34,15 +34,15 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
     let budget = of.steps.budget();
     let flows = flows(&sections, &budget)?;
     let asked = clusters::by_asked(&whole.provenance);
-    let parties = match args.by {
-        RanksBy::Rank => Parties::ranks(&sections, whom(&flows)),
-        RanksBy::Node => Parties::nodes(&sections),
+    let groups = match args.by {
+        RanksBy::Rank => RankGroups::ranks(&sections, whom(&flows)),
+        RanksBy::Node => RankGroups::nodes(&sections),
         RanksBy::Cluster => {
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
-            Parties::clusters(&clusters::found(sections, asked)?, asked)
+            RankGroups::clusters(&clusters::found(sections, asked)?, asked)
         }
     };
-    let matrix = Matrix::new(args.by, parties, &flows);
+    let matrix = Matrix::new(args.by, groups, &flows);
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
     if of.format == Format::Text {
@@ -71,7 +71,7 @@ fn whom(flows: &Flows) -> impl Iterator<Item = u32> {
     flows.pairs.keys().map(|(_, to)| *to)
 }
 
-/// Flows between parties.
+/// Flows between groups.
 pub(crate) struct Matrix {
     by: RanksBy,
     names: Vec<String>,
@@ -82,11 +82,11 @@ pub(crate) struct Matrix {
 impl Matrix {
     /// Between ranks.
     pub(crate) fn of_ranks(sections: &[Section], flows: &Flows) -> Self {
-        Self::new(RanksBy::Rank, Parties::ranks(sections, whom(flows)), flows)
+        Self::new(RanksBy::Rank, RankGroups::ranks(sections, whom(flows)), flows)
     }
 
     /// How many there are.
-    pub(crate) fn parties(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         self.names.len()
     }
 
@@ -95,18 +95,18 @@ impl Matrix {
         self.pairs.iter().map(|(pair, flow)| (*pair, flow))
     }
 
-    fn new(by: RanksBy, mut parties: Parties, flows: &Flows) -> Self {
+    fn new(by: RanksBy, mut groups: RankGroups, flows: &Flows) -> Self {
         let (mut pairs, mut shared) = (BTreeMap::new(), BTreeMap::new());
         let mut sorted: Vec<_> = flows.pairs.iter().collect();
         sorted.sort_by_key(|(ranks, _)| **ranks);
         for ((from, to), flow) in sorted {
-            let key = (parties.number(*from), parties.number(*to));
+            let key = (groups.number(*from), groups.number(*to));
             pairs.entry(key).or_insert_with(Flow::default).add(flow);
         }
         for (rank, flow) in &flows.shared {
-            shared.entry(parties.number(*rank)).or_insert_with(Flow::default).add(flow);
+            shared.entry(groups.number(*rank)).or_insert_with(Flow::default).add(flow);
         }
-        Self { by, names: parties.names, pairs, shared }
+        Self { by, names: groups.names, pairs, shared }
     }
 
     fn table(&self) -> Table {
@@ -127,7 +127,7 @@ impl Matrix {
         Table { columns: self.columns(), rows: rows.into_iter().map(row).collect(), total: None }
     }
 
-    /// A number where parties have numbers.
+    /// A number where groups have numbers.
     fn name(&self, party: usize) -> Cell {
         let name = self.names.get(party).map_or("", String::as_str);
         let number = name.parse::<u64>().ok().filter(|_| self.by != RanksBy::Node);
@@ -259,7 +259,7 @@ impl Matrix {
     }
 }
 
-/// What goes between two parties, either way.
+/// What goes between two groups, either way.
 fn carried(flow: &Flow) -> u128 {
     flow.sent.saturating_add(flow.fetched)
 }

@@ -14,7 +14,7 @@ use crate::clusters;
 use crate::explain::{Explained, rank_cell};
 use crate::figure::{self, Figure, PICTURE, not_called_a_trace};
 use crate::levels::{self, Levels, Most, Rows};
-use crate::parties::Parties;
+use crate::rank_groups::RankGroups;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 use crate::window;
 
@@ -37,15 +37,15 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let (origin, windows) = window::asked(&explained, args.window.as_slice())?;
     let window = windows.first().copied();
     let origin = origin.saturating_add(window.map_or(0, |(from, _)| from));
-    let parties = parties(args, &explained)?;
-    let rows = |most: Most| match &parties {
-        Some(parties) => Rows::parties(analysis, (args.by, parties), most),
+    let groups = groups(args, &explained)?;
+    let rows = |most: Most| match &groups {
+        Some(groups) => Rows::groups(analysis, (args.by, groups), most),
         None => Rows::ranks(analysis, most),
     };
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
-    let longest = match &parties {
-        Some(parties) => parties.names.iter().map(|name| name.chars().count()).max().unwrap_or(0),
+    let longest = match &groups {
+        Some(groups) => groups.names.iter().map(|name| name.chars().count()).max().unwrap_or(0),
         None => grouped(analysis.ranks.last().map_or(0, |r| r.rank).into()).len(),
     };
     let label = longest.max(args.by.one().len()).min(NAME);
@@ -75,11 +75,11 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
 }
 
 /// What rows are, if not ranks. Clusters are looked for where nobody has put ranks into any.
-fn parties(args: &TimelineArgs, explained: &Explained) -> Result<Option<Parties>> {
+fn groups(args: &TimelineArgs, explained: &Explained) -> Result<Option<RankGroups>> {
     let sections = &explained.sections;
     Ok(match args.by {
         RanksBy::Rank => None,
-        RanksBy::Node => Some(Parties::nodes(sections)),
+        RanksBy::Node => Some(RankGroups::nodes(sections)),
         RanksBy::Cluster => {
             let budget = args.of.steps.budget();
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
@@ -90,7 +90,7 @@ fn parties(args: &TimelineArgs, explained: &Explained) -> Result<Option<Parties>
                 copy.threads.iter_mut().for_each(|thread| thread.columns.clear());
                 copy
             });
-            Some(Parties::clusters(&clusters::found(copies.collect(), asked)?, asked))
+            Some(RankGroups::clusters(&clusters::found(copies.collect(), asked)?, asked))
         }
     })
 }

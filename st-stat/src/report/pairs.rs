@@ -11,7 +11,7 @@ use crate::matrix;
 
 /// All pairs of a trace, with no more groups than there is room for.
 pub(super) fn matrix(of: &matrix::Matrix, room: Room) -> Matrix {
-    let ranks = of.parties();
+    let ranks = of.groups();
     let group = ranks.div_ceil(room.side.max(1)).max(1);
     let mut cells: BTreeMap<(usize, usize), Flow> = BTreeMap::new();
     for ((from, to), flow) in of.pairs() {

@@ -19,8 +19,8 @@ use crate::args::WaitsBy;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
-use crate::parties::Parties;
 use crate::profile::Profile;
+use crate::rank_groups::RankGroups;
 use crate::summary::Facts;
 use crate::table::{Table, grouped};
 use crate::topology::grid_width;
@@ -46,8 +46,8 @@ pub(super) struct Told {
     pub(super) sections: Vec<(Section, Profile)>,
     pub(super) analysis: Option<Analysis>,
     /// Whom the rows of a timeline may be, beside ranks.
-    nodes: Parties,
-    clusters: Option<Parties>,
+    nodes: RankGroups,
+    clusters: Option<RankGroups>,
     /// Where the critical path is when.
     path: Vec<Stay>,
     places: Vec<(String, Option<u32>)>,
@@ -122,7 +122,7 @@ impl Told {
         let spread = hist::gathered(&explained.sections, sites, |_, _| true, &steps.budget());
         let spread = spread.map(|(all, _)| spread::table(&all, sites));
         let spread = unless_too_long(spread, "distributions of call sites are not shown", &mut lacks)?;
-        let nodes = Parties::nodes(&explained.sections);
+        let nodes = RankGroups::nodes(&explained.sections);
         let stored = stored_clusters(&explained, &steps.budget());
         let clusters = unless_too_long(stored, "clusters are no rows", &mut lacks)?.flatten();
         let (known, whole) = (profiles.is_some(), &explained.whole);
@@ -237,13 +237,13 @@ fn columns(analysis: &Analysis) -> usize {
 }
 
 /// The clusters that the trace has, if ranks have been put together: those of single ranks are not looked for.
-fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<Parties>> {
+fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<RankGroups>> {
     let Explained { sections, whole, .. } = explained;
     if sections.iter().all(|section| section.ranks.len() == 1) {
         return Ok(None);
     }
     sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
-    Ok(Some(Parties::clusters(sections, clusters::by_asked(&whole.provenance))))
+    Ok(Some(RankGroups::clusters(sections, clusters::by_asked(&whole.provenance))))
 }
 
 /// Characters of names in a sentence, at most.

@@ -6,8 +6,10 @@ use clap::Parser;
 use st_capture::record::{Options, RankRecorder};
 use st_cli::Status;
 use st_kernels::{Kernel, Slow, Unfit, paper};
+use st_match::volume::{Graphs, Volume, Volumes};
 use st_model::calls::CallTable;
 use st_model::columns::Column;
+use st_model::event::Event;
 use st_model::header::Header;
 use st_model::objects::{Comm, Op, Type};
 use st_model::ranks::RankSeq;
@@ -65,6 +67,22 @@ pub(crate) fn run(command: &[&str]) -> anyhow::Result<String> {
 /// What a command prints.
 pub(crate) fn printed(sections: Vec<Section>, command: &[&str]) -> String {
     tried(sections, command).unwrap()
+}
+
+/// All calls of all ranks, one after the other, with what each sends and receives: slow, and obvious.
+pub(crate) fn each_call(sections: &[Section], mut told: impl FnMut(u32, &Event<'_>, &Volume)) {
+    let graphs = Graphs::of(sections).unwrap();
+    for section in sections {
+        for rank in section.ranks.iter() {
+            let mut volumes = Volumes::new(section, rank, &graphs);
+            for thread in 0..section.threads.len() {
+                let Some(mut events) = section.events(thread, rank) else { continue };
+                while let Some(event) = events.next_event().unwrap() {
+                    told(rank, &event, volumes.next_event(&event));
+                }
+            }
+        }
+    }
 }
 
 /// Rows of CSV, by the names of their columns.

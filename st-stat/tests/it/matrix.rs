@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Rank, kernel, printed, rows};
+use crate::common::{Rank, each_call, kernel, printed, rows};
 use clap::ValueEnum as _;
 use st_capture::record::{Options, RankRecorder};
 use st_kernels::Kernel;
-use st_match::volume::{Flow, Flows, Graphs, Volumes};
+use st_match::volume::{Flow, Flows, Graphs};
 use st_model::calls::{CallTable, names};
 use st_model::objects::{Comm, SharedObject, Type};
 use st_model::ranks::RankSeq;
@@ -19,28 +19,18 @@ type Known = (BTreeMap<(u32, u32), (u64, u128)>, BTreeMap<u32, (u64, u128)>);
 
 /// By going through all calls.
 fn slowly(sections: &[Section]) -> Known {
-    let graphs = Graphs::of(sections).unwrap();
     let mut all = Known::default();
-    for section in sections {
-        for rank in section.ranks.iter() {
-            let mut volumes = Volumes::new(section, rank, &graphs);
-            for thread in 0..section.threads.len() {
-                let Some(mut events) = section.events(thread, rank) else { continue };
-                while let Some(event) = events.next_event().unwrap() {
-                    let volume = volumes.next_event(&event);
-                    let mut rest = volume.sent.bytes;
-                    for (to, bytes) in &volume.partners {
-                        let pair = all.0.entry((rank, *to)).or_default();
-                        (pair.0, pair.1, rest) = (pair.0 + 1, pair.1 + bytes, rest - bytes);
-                    }
-                    if rest > 0 {
-                        let shared = all.1.entry(rank).or_default();
-                        (shared.0, shared.1) = (shared.0 + 1, shared.1 + rest);
-                    }
-                }
-            }
+    each_call(sections, |rank, _, volume| {
+        let mut rest = volume.sent.bytes;
+        for (to, bytes) in &volume.partners {
+            let pair = all.0.entry((rank, *to)).or_default();
+            (pair.0, pair.1, rest) = (pair.0 + 1, pair.1 + bytes, rest - bytes);
         }
-    }
+        if rest > 0 {
+            let shared = all.1.entry(rank).or_default();
+            (shared.0, shared.1) = (shared.0 + 1, shared.1 + rest);
+        }
+    });
     all
 }
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Rank, kernel, printed, rows, untimed};
+use crate::common::{Rank, each_call, kernel, printed, rows, untimed};
 use st_kernels::Kernel;
-use st_match::volume::{Graphs, Volumes};
 use st_model::calls::names;
 use st_model::section::Section;
 use st_model::values::NONE;
@@ -12,21 +11,11 @@ use st_reduce::merge::merge;
 
 /// Sizes of all messages, by the function that sends them.
 fn slowly(sections: &[Section]) -> BTreeMap<String, Vec<u128>> {
-    let graphs = Graphs::of(sections).unwrap();
     let mut all: BTreeMap<String, Vec<u128>> = BTreeMap::new();
-    for section in sections {
-        for rank in section.ranks.iter() {
-            let mut volumes = Volumes::new(section, rank, &graphs);
-            for thread in 0..section.threads.len() {
-                let Some(mut events) = section.events(thread, rank) else { continue };
-                while let Some(event) = events.next_event().unwrap() {
-                    let name = event.name().unwrap().to_owned();
-                    let sizes = volumes.next_event(&event).partners.iter().map(|(_, bytes)| *bytes);
-                    all.entry(name).or_default().extend(sizes);
-                }
-            }
-        }
-    }
+    each_call(sections, |_, event, volume| {
+        let sizes = volume.partners.iter().map(|(_, bytes)| *bytes);
+        all.entry(event.name().unwrap().to_owned()).or_default().extend(sizes);
+    });
     all.retain(|_, sizes| !sizes.is_empty());
     all.values_mut().for_each(|sizes| sizes.sort_unstable());
     all

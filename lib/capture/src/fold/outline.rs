@@ -12,9 +12,9 @@ use foldhash::fast::FixedState;
 use super::node::Sym;
 use super::open::Open;
 
-/// A node of the list.
+/// How a node of the list begins and ends.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct NodeEnds {
     head: Sym,
     tail: Sym,
     /// Distances to the node before it that begins alike, and to that which ends alike; 0: none.
@@ -30,7 +30,7 @@ type Latest = HashMap<Sym, usize, FixedState>;
 /// The nodes of the list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outline {
-    lines: Vec<Line>,
+    lines: Vec<NodeEnds>,
     /// Position of the first one.
     base: usize,
     /// Leaves of all nodes.
@@ -75,7 +75,7 @@ impl Outline {
             let back = |before: Option<usize>| before.filter(|b| *b >= self.base).map_or(0, |b| at - b);
             let (head_back, tail_back) =
                 (back(self.heads.insert(head, at)), back(self.tails.insert(tail, at)));
-            self.lines.push(Line { head, tail, head_back, tail_back, before: self.leaves });
+            self.lines.push(NodeEnds { head, tail, head_back, tail_back, before: self.leaves });
             self.leaves += node.leaves();
         }
     }
@@ -85,7 +85,7 @@ impl Outline {
         self.base + self.lines.len()
     }
 
-    fn line(&self, at: usize) -> Option<&Line> {
+    fn line(&self, at: usize) -> Option<&NodeEnds> {
         self.lines.get(at.checked_sub(self.base)?)
     }
 

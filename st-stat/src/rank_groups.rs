@@ -9,12 +9,12 @@ use crate::clusters;
 
 /// What ranks are taken together by: each with its name, and of each rank its number.
 #[derive(Clone, Debug)]
-pub(crate) struct Parties {
+pub(crate) struct RankGroups {
     pub(crate) names: Vec<String>,
     of: BTreeMap<u32, usize>,
 }
 
-impl Parties {
+impl RankGroups {
     /// Those of the trace, and others.
     pub(crate) fn ranks(sections: &[Section], others: impl Iterator<Item = u32>) -> Self {
         let ranks: BTreeSet<u32> = sections.iter().flat_map(|s| s.ranks.iter()).chain(others).collect();
