@@ -85,7 +85,8 @@ report-check: ## look at the page of st-stat report in Chromium (needs npm)
 	tools/report-check
 
 clippy:
-	$(CARGO) clippy --locked $(NO_MPI) --all-targets --test e2e -- -D warnings
+	$(CARGO) clippy --locked $(NO_MPI) --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p st-tests --test e2e -- -D warnings
 
 # What needs no MPI is checked once for all. mpi-sys does not look at MPICC again by itself.
 clippy-mpi:
