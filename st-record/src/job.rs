@@ -9,6 +9,7 @@ use crate::binary::Interface;
 use crate::launcher::{
     self, LAUNCHERS, PRELOAD, RECORDERS, is_launcher, preload, recorders, with_environment,
 };
+use crate::script;
 use crate::target::{self, Target, of_launcher};
 use crate::wrapped_command::{self, mpi_of};
 use anyhow::{Context, Result, anyhow, bail};
@@ -107,7 +108,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
         let theirs = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(std::iter::once(ours).chain(env::split_paths(&theirs)));
         command.env("PATH", path.context("PATH")?);
-        command.envs(launcher::by_environment(directory)?);
+        command.envs(launcher::by_environment(directory, script::names(words, launcher::LIST))?);
     }
     command.envs(variables);
     Ok(command)

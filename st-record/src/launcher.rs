@@ -30,22 +30,43 @@ pub const LAUNCHERS: [&str; 10] = [
 /// for users does not go with `-x`), and Hydra's file of options.
 pub const ENVIRONMENT: [&str; 2] = ["OMPI_MCA_mca_base_env_list_internal", "HYDRA_CONFIG_FILE"];
 
+/// The list for users: the parameter, and its variable. Where it is in use what ranks get goes into it, too.
+pub const LIST: &str = "mca_base_env_list";
+const LIST_VARIABLE: &str = "OMPI_MCA_mca_base_env_list";
+
+/// A user's list with more variables.
+fn listed(theirs: &OsStr, variables: &[(String, OsString)]) -> OsString {
+    let mut list = theirs.to_owned();
+    for (name, value) in variables {
+        list.push(format!(";{name}="));
+        list.push(value);
+    }
+    list
+}
+
 /// Settings of [`ENVIRONMENT`] for launchers that a script starts by their full path, each with the recorder of its MPI; those
 /// that are set already, or whose recorder is missing, are left out. The ranks get everything else from the launcher's
 /// environment. Hydra's file goes into the directory.
+/// `by_list`: what is started uses [`LIST`] by itself, beside which Open MPI takes none of ours.
 ///
 /// # Errors
 ///
 /// If that cannot be written.
-pub fn by_environment(directory: &Path) -> Result<Vec<(&'static str, OsString)>> {
+pub fn by_environment(directory: &Path, by_list: bool) -> Result<Vec<(&'static str, OsString)>> {
     let mut all = Vec::new();
     let [openmpi, mpich] = ENVIRONMENT;
-    if can_tell(Mpi::Openmpi)
+    if !by_list
+        && can_tell(Mpi::Openmpi)
         && let Ok((name, value)) = preload(Interface::Of(Mpi::Openmpi))
     {
-        let mut list = OsString::from(format!("{name}="));
-        list.push(value);
-        all.push((openmpi, list));
+        all.push(match std::env::var_os(LIST_VARIABLE) {
+            Some(theirs) => (LIST_VARIABLE, listed(&theirs, &[(name, value)])),
+            None => {
+                let mut list = OsString::from(format!("{name}="));
+                list.push(value);
+                (openmpi, list)
+            }
+        });
     }
     if can_tell(Mpi::Mpich)
         && let Ok((name, value)) = preload(Interface::Of(Mpi::Mpich))
@@ -169,6 +190,11 @@ pub fn with_environment(
     if is_srun(&words[0]) {
         return with_export(words, variables);
     }
+    if launcher != Some(Mpi::Mpich)
+        && let Some(out) = with_list(words, variables, std::env::var_os(LIST_VARIABLE))
+    {
+        return out;
+    }
     let mut options = Vec::new();
     for (name, value) in variables {
         if launcher == Some(Mpi::Mpich) {
@@ -189,6 +215,27 @@ pub fn with_environment(
         }
     }
     out
+}
+
+/// The same for Open MPI's `mpirun` where the user hands variables on by the list, in an option or in `variable`: none if not.
+fn with_list(
+    words: &[OsString],
+    variables: &[(String, OsString)],
+    variable: Option<OsString>,
+) -> Option<Vec<OsString>> {
+    let options = programs(words).first().map_or(words.len(), |program| program.start);
+    let is_option = |at: &usize| {
+        let option = words[*at].to_string_lossy();
+        ["mca", "gmca"].contains(&option.trim_start_matches('-')) && words[*at + 1] == LIST
+    };
+    let mut out = words.to_vec();
+    // An option hides the variable.
+    if let Some(at) = (1..options.saturating_sub(2)).find(is_option) {
+        out[at + 2] = listed(&words[at + 2], variables);
+    } else {
+        out.splice(1..1, ["--mca".into(), LIST.into(), listed(&variable?, variables)]);
+    }
+    Some(out)
 }
 
 /// Whether a command starts ranks of any MPI.
@@ -297,6 +344,29 @@ mod tests {
             join(with_environment(&line, &variables, Some(Mpi::Mpich))),
             "mpirun -genv A 1 -n 1 a : -n 2 b"
         );
+    }
+
+    #[test]
+    fn variables_go_with_a_list_of_the_users() {
+        let variables = [("A".to_owned(), OsString::from("1")), ("B".to_owned(), OsString::from("2"))];
+        let with = |line: &str, list: Option<&str>| {
+            let out = with_list(&words(line), &variables, list.map(OsString::from))?;
+            Some(out.join(OsStr::new(" ")).into_string().unwrap())
+        };
+        assert_eq!(with("mpirun -n 2 sh", None), None);
+        assert_eq!(
+            with("mpirun -n 2 sh", Some("X=3;Y")).unwrap(),
+            "mpirun --mca mca_base_env_list X=3;Y;A=1;B=2 -n 2 sh"
+        );
+        for list in [None, Some("Y=4")] {
+            assert_eq!(
+                with("mpirun -n 2 -mca mca_base_env_list X=3 sh", list).unwrap(),
+                "mpirun -n 2 -mca mca_base_env_list X=3;A=1;B=2 sh"
+            );
+        }
+        // A program's own words.
+        assert_eq!(with("mpirun -n 2 sh --mca mca_base_env_list X=3", None), None);
+        assert_eq!(with("mpirun --mca mca_base_env_list", None), None);
     }
 
     #[test]

@@ -23,6 +23,14 @@ pub fn beyond(script: &Path) -> Vec<String> {
     full_paths(&text).into_iter().filter(|path| !reached(path)).map(str::to_owned).collect()
 }
 
+/// Whether a command, or the script that it is or starts, has this text.
+#[must_use]
+pub fn names(words: &[OsString], text: &str) -> bool {
+    let script = || fs::read_to_string(of_command(words)?).ok();
+    words.iter().any(|word| word.to_string_lossy().contains(text))
+        || script().is_some_and(|s| s.contains(text))
+}
+
 /// The programs of MPI that a command, if it is a script or starts one, starts without a launcher.
 #[must_use]
 pub fn without_launcher(words: &[OsString]) -> Vec<String> {
@@ -77,6 +85,19 @@ mod tests {
     fn launchers_by_full_path_are_found_in_scripts() {
         let script = "#!/bin/sh\n# /usr/bin/mpirun is not used\nexec \"/opt/mpi/bin/mpiexec\" -n 2 ./a; mpirun -n 2 ./b\n";
         assert_eq!(full_paths(script).into_iter().collect::<Vec<_>>(), ["/opt/mpi/bin/mpiexec"]);
+    }
+
+    #[test]
+    fn what_a_script_names_is_found_in_it_and_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("job.sh");
+        fs::write(&script, "#!/bin/sh\nmpirun --mca some_list A=1 ./a\n").unwrap();
+        let words = |all: &[&str]| all.iter().map(OsString::from).collect::<Vec<_>>();
+        let of = |all: &[&str]| names(&words(all), "some_list");
+        assert!(of(&[script.to_str().unwrap()]) && of(&["sh", "-c", "mpirun --mca some_list A=1 ./a"]));
+        assert!(
+            !of(&["sh", "-c", "mpirun ./a"]) && !names(&words(&[script.to_str().unwrap()]), "other_list")
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
+use st_cli::Mpi;
 use st_stream::MAGIC;
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::{self, Workplace};
@@ -159,6 +160,36 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
         }
         let o = p.go(Run::st("st-record", ["--check", "--", "./leaves"])?)?.ok()?;
         check(o.text().ends_with("missed     nothing\n"), "the verdict", &o)
+    });
+}
+
+#[test]
+fn variables_of_the_users_reach_ranks_beside_ours() {
+    under_each(|p| {
+        if p.job.mpi != Mpi::Openmpi {
+            return Ok(());
+        }
+        let st_record = place::program("st-record")?.display().to_string();
+        fs::write(p.path("program.sh"), "echo got $THEIRS\nexec ./leaves\n").map_err(|e| e.to_string())?;
+        let words = p.job.words(["sh", "program.sh"])?;
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let (mpirun, rest) = (&words[0], words[1..].join(" "));
+        let (variable, option) =
+            ("OMPI_MCA_mca_base_env_list=THEIRS=this", "--mca mca_base_env_list THEIRS=this");
+        for (i, line) in [
+            format!("{variable} {st_record} --must-record -o list-0.st -- {mpirun} {rest}"),
+            format!("{st_record} --must-record -o list-1.st -- {mpirun} {option} {rest}"),
+            format!("{variable} {st_record} --must-record -o list-2.st -- sh -c '{mpirun} {rest}'"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let o = p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+            let got = u32::try_from(o.text().matches("got this").count());
+            check(got == Ok(p.job.ranks), &format!("their variable: {line}"), &o)?;
+            check(p.path(&format!("list-{i}.st")).exists(), "a trace", &o)?;
+        }
+        Ok(())
     });
 }
 
