@@ -26,6 +26,7 @@ mod params;
 mod predicted;
 mod products;
 mod renumber;
+mod siblings;
 mod slots;
 mod tags;
 mod turns;

@@ -5,7 +5,7 @@
 //! which events ranks are unlike each other beyond what equal ranks are unlike each other by chance, and by more than a thousandth of
 //! the run. That is kept.
 
-use std::collections::HashMap;
+use std::collections::{BinaryHeap, HashMap};
 
 use st_model::calls::CallId;
 use st_model::ints::Sealed;
@@ -238,6 +238,18 @@ impl Totals {
         self.was.iter().enumerate().map(move |(rank, was)| form.map_or(*was, |form| form.of(rank, *was)))
     }
 
+    /// How far a rank is off in the direction of `sign`, if a finer form can change that: bits of what is positive, which are in its
+    /// order.
+    fn refinable(&self, rank: usize, sign: f64) -> Option<u64> {
+        let error = sign * self.error(rank);
+        (error > 0.0 && !self.is_exact()).then(|| error.to_bits())
+    }
+
+    /// Adds what each rank is off, times a sign.
+    fn add_errors(&self, off: &mut [f64], sign: f64) {
+        off.iter_mut().enumerate().for_each(|(rank, off)| *off += sign * self.error(rank));
+    }
+
     /// What a rank is off.
     fn error(&self, rank: usize) -> f64 {
         let (Some(was), Some(form)) = (self.was.get(rank), self.forms.get(self.form)) else { return 0.0 };
@@ -245,24 +257,31 @@ impl Totals {
     }
 }
 
-/// Takes finer forms of what a rank's total is off by most, until no rank's is off by more than is allowed.
-fn refine(events: &mut [Totals], allowed: Vec<f64>) {
+/// Takes finer forms of what ranks' totals are off by, until no rank's is off by more than is allowed: of the rank that is off by most,
+/// first of the event that most of that is of.
+fn refine(events: &mut [Totals], mut allowed: Vec<f64>) {
     let mut off = vec![0.0; allowed.len()];
-    let add = |event: &Totals, off: &mut [f64], sign: f64| {
-        off.iter_mut().enumerate().for_each(|(rank, off)| *off += sign * event.error(rank));
-    };
-    events.iter().for_each(|event| add(event, &mut off, 1.0));
-    let beyond = |off: &[f64]| {
-        let over = off.iter().zip(&allowed).map(|(off, allowed)| off.abs() - allowed).enumerate();
+    events.iter().for_each(|event| event.add_errors(&mut off, 1.0));
+    let beyond = |off: &[f64], allowed: &[f64]| {
+        let over = off.iter().zip(allowed).map(|(off, allowed)| off.abs() - allowed).enumerate();
         over.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, over)| *over > 0.0).map(|(rank, _)| rank)
     };
-    while let Some(rank) = beyond(&off) {
-        let open = events.iter_mut().filter(|event| !event.is_exact());
-        let most = open.max_by(|a, b| a.error(rank).abs().total_cmp(&b.error(rank).abs()));
-        let Some(event) = most.filter(|event| event.error(rank).abs() > 0.0) else { return };
-        add(event, &mut off, -1.0);
-        event.form += 1;
-        add(event, &mut off, 1.0);
+    while let Some(rank) = beyond(&off, &allowed) {
+        // Errors of the other sign make up for these: they stay. So does the order of ranks until this one is right.
+        let sign = off[rank].signum();
+        let errors = events.iter().enumerate().filter_map(|(i, event)| Some((event.refinable(rank, sign)?, i)));
+        let mut most: BinaryHeap<(u64, usize)> = errors.collect();
+        while sign * off[rank] > allowed[rank] {
+            let Some((_, i)) = most.pop() else {
+                // All of this rank is as it was recorded: what it is still off comes of adding up.
+                allowed[rank] = f64::INFINITY;
+                break;
+            };
+            events[i].add_errors(&mut off, -1.0);
+            events[i].form += 1;
+            events[i].add_errors(&mut off, 1.0);
+            most.extend(events[i].refinable(rank, sign).map(|error| (error, i)));
+        }
     }
 }
 

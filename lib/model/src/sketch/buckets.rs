@@ -1,7 +1,5 @@
 //! The buckets of a sketch: bounds by exact integers, and how a duration finds its own.
 
-use crate::num::narrow;
-
 /// Number of buckets but the one for zero: bounds below 2^62 ns.
 const BUCKETS: usize = count();
 
@@ -21,6 +19,9 @@ static STARTS: [u16; PARTS * 64 + 1] = starts();
 /// other.
 const SHORT: usize = 4096;
 static BUCKET_OF: [u16; SHORT] = bucket_of();
+
+/// By bucket, what stands for it: a statistic asks for millions, and each takes a division of 128 bits.
+static REPRESENTATIVES: [u64; BUCKETS + 1] = representatives();
 
 /// The next bound of g = 101/99 in 64.64 fixed point: x ← ⌊x·101/99⌋, exact integers on every machine.
 const fn next_bound(x: u128) -> u128 {
@@ -91,6 +92,21 @@ const fn bucket_of() -> [u16; SHORT] {
     out
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a mean of two bounds")]
+const fn representatives() -> [u64; BUCKETS + 1] {
+    let bounds = bounds();
+    let mut out = [0; BUCKETS + 1];
+    out[1] = 1;
+    let mut i = 1;
+    while i < BUCKETS {
+        let (low, high) = (bounds[i - 1] as u128 + 1, bounds[i] as u128);
+        // The value whose relative distance to both ends is equal: 2·l·h/(l+h).
+        out[i + 1] = ((2 * low * high + (low + high) / 2) / (low + high)) as u64;
+        i += 1;
+    }
+    out
+}
+
 /// Index of the bucket of a duration in ns: 0 for zero, else 1 + index of the first bound that is not below it.
 #[must_use]
 #[inline]
@@ -107,18 +123,9 @@ pub fn bucket(ns: u64) -> u16 {
 
 /// A duration in ns that stands for a bucket: within 1 % of every duration in it.
 #[must_use]
+#[inline]
 pub fn representative(bucket: u16) -> u64 {
-    let b = &BOUNDS;
-    match usize::from(bucket) {
-        0 => 0,
-        1 => 1,
-        i => {
-            let i = (i - 1).min(b.len() - 1);
-            let (low, high) = (u128::from(b[i - 1]) + 1, u128::from(b[i]));
-            // The value whose relative distance to both ends is equal: 2·l·h/(l+h).
-            narrow((2 * low * high + (low + high) / 2) / (low + high))
-        }
-    }
+    REPRESENTATIVES[usize::from(bucket).min(BUCKETS)]
 }
 
 /// The shortest and the longest duration in a bucket, ns. The last bucket has all that are longer, too.

@@ -19,6 +19,7 @@ use st_model::tree::{FlatTree, Item};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::merge::align::align;
+use crate::merge::siblings::{Leaves, LeavesOfEach, Shapes};
 use st_model::unite::{Classes, Partitions};
 
 type Id = usize;
@@ -144,9 +145,9 @@ impl Master {
         }
         let pieces = self.pieces(&list, incoming, tree);
         let shapes: Vec<u64> = list.iter().map(|&id| self.shape(id)).collect();
-        let leaves: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
+        let leaves: Vec<Leaves> = list.iter().map(|&id| self.leaf_set(id)).collect();
         let piece_shapes: Vec<u64> = pieces.iter().map(|p| tree.piece_shape(p)).collect();
-        let piece_leaves: Vec<HashSet<Sym>> = pieces.iter().map(|p| tree.leaf_set(p)).collect();
+        let piece_leaves: Vec<Leaves> = pieces.iter().map(|p| tree.leaf_set(p)).collect();
         let body = |i: usize| matches!(self.nodes[list[i]].kind, NodeContent::Body(_));
         let weight = |i: usize, j: usize| {
             if shapes[i] == piece_shapes[j] {
@@ -234,42 +235,54 @@ impl Master {
 
     /// Puts a pseudo-loop around master nodes that an incoming loop has as its body.
     fn wrap_bare_runs(&mut self, list: &mut Vec<Id>, incoming: &[usize], tree: &Incoming<'_>) {
+        let mut shapes = self.shapes(list);
         for &at in incoming {
             let body = tree.children(at);
             // A leaf, or a loop of one node, which folding does not make: that is the node with a larger count.
             if body.len() < 2 {
                 continue;
             }
-            let shapes: Vec<u64> = list.iter().map(|&id| self.shape(id)).collect();
             // The master has that loop, and will be aligned with it.
-            if shapes.contains(&tree.shapes[at]) {
+            if shapes.has(tree.shapes[at]) {
                 continue;
             }
             let wanted: Vec<u64> = body.iter().map(|&c| tree.shapes[c]).collect();
-            if let Some(p) = shapes.windows(wanted.len()).position(|w| w == wanted) {
-                let run: Vec<Id> = list[p..p + wanted.len()].to_vec();
-                let id = self.push(NodeContent::Body(run), 1);
-                list.splice(p..p + wanted.len(), [id]);
+            if let Some(run) = shapes.run(&wanted) {
+                self.wrap(list, run);
+                shapes = self.shapes(list);
             }
         }
     }
 
     /// Puts a pseudo-loop around master nodes that together, and no one of them alone, have all that is in an incoming loop.
     fn wrap_covering_runs(&mut self, list: &mut Vec<Id>, incoming: &[usize], tree: &Incoming<'_>) {
-        let all: Vec<HashSet<Sym>> = incoming.iter().map(|&at| tree.leaf_set(&Piece::Node(at))).collect();
+        let all = tree.leaves(incoming);
+        let (mut shapes, mut leaves) = (self.shapes(list), self.leaves(list));
         for (j, &at) in incoming.iter().enumerate() {
             let leaf = matches!(tree.items[at], Item::Leaf { .. });
             // As for bare runs: what the master has needs nothing around it.
-            if leaf || list.iter().any(|&id| self.shape(id) == tree.shapes[at]) {
+            if leaf || shapes.has(tree.shapes[at]) {
                 continue;
             }
-            let here: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
-            if let Some(run) = covering(&here, &all, j) {
-                let inner: Vec<Id> = list[run.clone()].to_vec();
-                let id = self.push(NodeContent::Body(inner), 1);
-                list.splice(run, [id]);
+            if let Some(run) = leaves.covering(&all, j) {
+                self.wrap(list, run);
+                (shapes, leaves) = (self.shapes(list), self.leaves(list));
             }
         }
+    }
+
+    /// Puts a pseudo-loop around nodes of a list.
+    fn wrap(&mut self, list: &mut Vec<Id>, run: Range<usize>) {
+        let id = self.push(NodeContent::Body(list[run.clone()].to_vec()), 1);
+        list.splice(run, [id]);
+    }
+
+    fn shapes(&self, list: &[Id]) -> Shapes {
+        Shapes::new(list.iter().map(|&id| self.shape(id)).collect())
+    }
+
+    fn leaves(&self, list: &[Id]) -> LeavesOfEach {
+        LeavesOfEach::new(list.iter().map(|&id| self.leaf_set(id)).collect())
     }
 
     /// The incoming list with bare runs taken together that a master loop has as its body, or that have all that is in it.
@@ -278,8 +291,7 @@ impl Master {
             return incoming.iter().map(|&at| Piece::Node(at)).collect();
         }
         let present: HashSet<u64> = incoming.iter().map(|&at| tree.shapes[at]).collect();
-        let theirs: Vec<HashSet<Sym>> = incoming.iter().map(|&at| tree.leaf_set(&Piece::Node(at))).collect();
-        let ours: Vec<HashSet<Sym>> = list.iter().map(|&id| self.leaf_set(id)).collect();
+        let (theirs, ours) = (tree.leaves(incoming), self.leaves(list));
         let mut bodies: HashMap<u64, Vec<Vec<u64>>> = HashMap::new();
         let mut runs: HashMap<usize, usize> = HashMap::new();
         for (k, &id) in list.iter().enumerate() {
@@ -291,7 +303,7 @@ impl Master {
                 if s.len() >= 2 {
                     bodies.entry(s[0]).or_default().push(s);
                 }
-                if let Some(run) = covering(&theirs, &ours, k) {
+                if let Some(run) = theirs.covering(&ours, k) {
                     runs.insert(run.start, run.end);
                 }
             }
@@ -323,8 +335,8 @@ impl Master {
         }
     }
 
-    fn leaf_set(&self, id: Id) -> HashSet<Sym> {
-        let mut out = HashSet::new();
+    fn leaf_set(&self, id: Id) -> Leaves {
+        let mut out = Leaves::default();
         let mut todo = vec![id];
         while let Some(id) = todo.pop() {
             match &self.nodes[id].kind {
@@ -354,7 +366,10 @@ impl Incoming<'_> {
             Piece::Bare(run) => body_shape(run.iter().map(|&c| self.shapes[c])),
         }
     }
-    fn leaf_set(&self, piece: &Piece) -> HashSet<Sym> {
+    fn leaves(&self, list: &[usize]) -> LeavesOfEach {
+        LeavesOfEach::new(list.iter().map(|&at| self.leaf_set(&Piece::Node(at))).collect())
+    }
+    fn leaf_set(&self, piece: &Piece) -> Leaves {
         let spans = piece.roots().map(|at| &self.items[at..=at + below(self.items, at)]);
         let leaf = |i: &Item| if let Item::Leaf { sym } = i { Some(*sym) } else { None };
         spans.flatten().filter_map(leaf).collect()
@@ -368,27 +383,6 @@ impl Piece {
             Self::Bare(run) => run[..].iter().copied(),
         }
     }
-}
-
-/// The shortest run of two or more nodes, by their leaves, which together have all leaves of the `k`-th of other nodes and
-/// at most as many that are not its own, if no one of them has and nothing else there has any of the run's.
-fn covering(nodes: &[HashSet<Sym>], others: &[HashSet<Sym>], k: usize) -> Option<Range<usize>> {
-    let wanted = &others[k];
-    let touches = |set: &HashSet<Sym>| !set.is_disjoint(wanted);
-    let first = nodes.iter().position(touches)?;
-    let last = nodes.iter().rposition(touches)?;
-    let run = &nodes[first..=last];
-    let together: HashSet<Sym> = run.iter().flatten().copied().collect();
-    let alone = run.len() < 2 || run.iter().any(|set| wanted.is_subset(set));
-    let mut rest = others.iter().enumerate().filter(|(i, _)| *i != k);
-    if alone
-        || !wanted.is_subset(&together)
-        || together.len() > 2 * wanted.len()
-        || rest.any(|(_, set)| !set.is_disjoint(&together))
-    {
-        return None;
-    }
-    Some(first..last + 1)
 }
 
 /// Number of items below an item.
