@@ -24,6 +24,9 @@ const SMALLEST: i32 = 19;
 /// context.
 #[cfg(feature = "lzma")]
 const CONTEXTS: [(usize, &[u8]); 3] = [(1 << 10, &[0]), (1 << 20, &[1, 0]), (LONGEST, &[1])];
+/// Of longer payloads a part in the middle, so long, shows which context is better.
+#[cfg(feature = "lzma")]
+const PART: usize = 1 << 15;
 /// More context bits are refused: they take memory.
 #[cfg(feature = "lzma")]
 const MOST_CONTEXT: u8 = 4;
@@ -43,7 +46,10 @@ pub(super) fn compress(payload: &[u8], level: i32) -> Option<Vec<u8>> {
 fn smallest(payload: &[u8]) -> Option<Vec<u8>> {
     let (_, tried) = CONTEXTS.iter().find(|(most, _)| payload.len() <= *most)?;
     // There are other ways to store what cannot be compressed.
-    tried.iter().filter_map(|context| packed(payload, *context).ok()).min_by_key(Vec::len)
+    let of = |part: &[u8]| tried.iter().filter_map(|context| packed(part, *context).ok()).min_by_key(Vec::len);
+    let Some(from) = (payload.len() / 2).checked_sub(PART).filter(|_| tried.len() > 1) else { return of(payload) };
+    let context = *of(&payload[from..from + PART])?.first()?;
+    packed(payload, context).ok()
 }
 
 #[cfg(feature = "lzma")]
