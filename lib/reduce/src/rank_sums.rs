@@ -269,7 +269,8 @@ fn refine(events: &mut [Totals], mut allowed: Vec<f64>) {
     while let Some(rank) = beyond(&off, &allowed) {
         // Errors of the other sign make up for these: they stay. So does the order of ranks until this one is right.
         let sign = off[rank].signum();
-        let errors = events.iter().enumerate().filter_map(|(i, event)| Some((event.refinable(rank, sign)?, i)));
+        let errors =
+            events.iter().enumerate().filter_map(|(i, event)| Some((event.refinable(rank, sign)?, i)));
         let mut most: BinaryHeap<(u64, usize)> = errors.collect();
         while sign * off[rank] > allowed[rank] {
             let Some((_, i)) = most.pop() else {

@@ -46,8 +46,11 @@ pub(super) fn compress(payload: &[u8], level: i32) -> Option<Vec<u8>> {
 fn smallest(payload: &[u8]) -> Option<Vec<u8>> {
     let (_, tried) = CONTEXTS.iter().find(|(most, _)| payload.len() <= *most)?;
     // There are other ways to store what cannot be compressed.
-    let of = |part: &[u8]| tried.iter().filter_map(|context| packed(part, *context).ok()).min_by_key(Vec::len);
-    let Some(from) = (payload.len() / 2).checked_sub(PART).filter(|_| tried.len() > 1) else { return of(payload) };
+    let of =
+        |part: &[u8]| tried.iter().filter_map(|context| packed(part, *context).ok()).min_by_key(Vec::len);
+    let Some(from) = (payload.len() / 2).checked_sub(PART).filter(|_| tried.len() > 1) else {
+        return of(payload);
+    };
     let context = *of(&payload[from..from + PART])?.first()?;
     packed(payload, context).ok()
 }

@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::ops::RangeInclusive;
+
 use clap::{Args as ClapArgs, Parser};
 use st_capture::fold::Fold;
 use st_cli::options::StreamOut;
@@ -49,11 +51,16 @@ pub struct Options {
     /// Open borders instead of periodic ones (stencils)
     #[arg(long)]
     pub open: bool,
+    /// Computing takes so many percent more or less, by rank and again each time (two standard deviations, one of each); others
+    /// wait for who is late, and all clocks agree
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent, requires = "paper",
+          help_heading = "On paper")]
+    pub noise: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { steps: None, size: None, seconds: 0.05, seed: 1, open: false }
+        Self { steps: None, size: None, seconds: 0.05, seed: 1, open: false, noise: 0.0 }
     }
 }
 
@@ -67,10 +74,10 @@ pub struct PaperArgs {
     /// Number of ranks
     #[arg(long, value_name = "P", requires = "paper", value_parser = clap::value_parser!(i32).range(1..))]
     pub ranks: Option<i32>,
-    /// A rank that computes so many times as long (1:2, twice as long as others); others wait for it, and all clocks agree.
-    /// May be given several times
-    #[arg(long, value_name = "RANK:FACTOR", requires = "paper")]
-    pub slow: Vec<Slow>,
+    /// Ranks that compute so many times as long (1:2, rank 1 twice as long as others; 8-15:1.5, those of a node); others wait for
+    /// them, and all clocks agree. May be given several times
+    #[arg(long, value_name = "RANKS:FACTOR", requires = "paper")]
+    pub slow: Vec<SlowRanks>,
     /// How loops are found: none, exact, approx or approx:WINDOW:PERCENT:PERCENT, as st-record has them
     #[arg(long, value_name = "HOW", default_value_t, requires = "paper")]
     pub fold: Fold,
@@ -92,21 +99,42 @@ pub struct Slow {
     pub factor: f64,
 }
 
-impl std::str::FromStr for Slow {
-    type Err = &'static str;
+/// Ranks, one after the other, that compute longer than their kernel says: one, or those of a node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SlowRanks {
+    ranks: RangeInclusive<u32>,
+    factor: f64,
+}
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parts = text.split_once(':').and_then(|(rank, factor)| {
-            let factor = factor.parse().ok().filter(|f| (0.0..=1e6).contains(f))?;
-            Some(Self { rank: rank.parse().ok()?, factor })
-        });
-        parts.ok_or("not a rank, a colon, and a factor from 0 to 1000000, as in 3:1.5")
+impl SlowRanks {
+    /// Each of them, up to the first that is not there.
+    pub(crate) fn each(&self, ranks: u32) -> impl Iterator<Item = Slow> + '_ {
+        let known = *self.ranks.start()..=ranks.max(*self.ranks.start()).min(*self.ranks.end());
+        known.map(|rank| Slow { rank, factor: self.factor })
     }
 }
 
-impl std::fmt::Display for Slow {
+impl std::str::FromStr for SlowRanks {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once(':').and_then(|(ranks, factor)| {
+            let factor = factor.parse().ok().filter(|f| (0.0..=1e6).contains(f))?;
+            let (first, last) = ranks.split_once('-').unwrap_or((ranks, ranks));
+            let ranks = first.parse().ok()?..=last.parse().ok()?;
+            (!ranks.is_empty()).then_some(Self { ranks, factor })
+        });
+        parts.ok_or("not a rank or ranks, a colon, and a factor from 0 to 1000000, as in 3:1.5 or 8-15:1.5")
+    }
+}
+
+impl std::fmt::Display for SlowRanks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.rank, self.factor)
+        let (first, last) = (self.ranks.start(), self.ranks.end());
+        match first == last {
+            true => write!(f, "{first}:{}", self.factor),
+            false => write!(f, "{first}-{last}:{}", self.factor),
+        }
     }
 }
 
@@ -129,6 +157,14 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+fn percent(text: &str) -> Result<f64, String> {
+    // Beyond, a time below none would have to be cut off at none: the mean would not be the kernel's any more.
+    match text.parse::<f64>() {
+        Ok(percent) if (0.0..=28.0).contains(&percent) => Ok(percent),
+        _ => Err("not a number of percent from 0 to 28".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -141,10 +177,23 @@ mod tests {
     }
 
     #[test]
+    fn slow_ranks_are_told_as_they_are_read() {
+        for text in ["3:1.5", "8-15:2"] {
+            assert_eq!(text.parse::<SlowRanks>().unwrap().to_string(), text);
+        }
+        let each =
+            |text: &str| text.parse::<SlowRanks>().unwrap().each(9).map(|s| s.rank).collect::<Vec<_>>();
+        assert_eq!(
+            [each("3-4:2"), each("0-4294967295:2"), each("12-13:2")],
+            [vec![3, 4], (0..=9).collect(), vec![12]]
+        );
+    }
+
+    #[test]
     fn contradictions_are_usage_errors() {
         let parses = |line: &str| Args::try_parse_from(line.split_whitespace()).is_ok();
         assert!(parses("x ocean --paper --ranks 4"));
-        assert!(parses("x ocean --paper --ranks 4 --slow 1:2 --slow 3:0.5"));
+        assert!(parses("x ocean --paper --ranks 4 --slow 1:2 --slow 2-3:0.5 --noise 2.5"));
         for line in [
             "x",
             "x nothing",
@@ -153,7 +202,13 @@ mod tests {
             "x ocean --steps 0",
             "x ocean --seconds -1",
             "x ocean --slow 1:2",
+            "x ocean --noise 2",
+            "x ocean --paper --ranks 4 --noise 29",
+            "x ocean --paper --ranks 4 --noise -1",
+            "x ocean --paper --ranks 4 --noise nan",
             "x ocean --paper --ranks 4 --slow 1",
+            "x ocean --paper --ranks 4 --slow 3-1:2",
+            "x ocean --paper --ranks 4 --slow 1-:2",
             "x ocean --paper --ranks 4 --slow 1:-2",
             "x ocean --paper --ranks 4 --slow 1:inf",
         ] {

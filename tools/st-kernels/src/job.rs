@@ -77,13 +77,15 @@ pub enum Unfit {
         ranks: u32,
     },
     /// Ranks wait for each other with one thread each.
-    #[error("--slow is for kernels with one thread per rank, {kernel} has several")]
+    #[error("--slow and --noise are for kernels with one thread per rank, {kernel} has several")]
     Threads {
         /// The kernel.
         kernel: &'static str,
     },
     /// It cannot be said who waits how long.
-    #[error("--slow does not go with {kernel}: on paper, its ranks would wait for each other in a circle")]
+    #[error(
+        "--slow and --noise do not go with {kernel}: on paper, its ranks would wait for each other in a circle"
+    )]
     Circle {
         /// The kernel.
         kernel: &'static str,

@@ -10,7 +10,7 @@ use st_model::section::Section;
 use st_stream::{Encoded, Writer};
 
 use crate::paper::Plan;
-use crate::{Args, Options, Unfit, paper};
+use crate::{Args, Options, Slow, Unfit, paper};
 
 /// The program's name.
 const NAME: &str = "st-kernels";
@@ -53,7 +53,8 @@ fn on_paper(args: &Args) -> Result<Status> {
     let jobs = args.paper.threads();
     let talk = Talk::default();
     let making = talk.progress(NAME, "making", Amount::Things("ranks", ranks.into()));
-    let plan = Plan::new(&args.paper.slow, args.kernel, &args.options, (ranks, jobs)).map_err(unfit)?;
+    let slow: Vec<Slow> = args.paper.slow.iter().flat_map(|slow| slow.each(ranks)).collect();
+    let plan = Plan::new(&slow, args.kernel, &args.options, (ranks, jobs)).map_err(unfit)?;
     let target = &args.paper.output;
     let output = Output::stream(&target.output)?;
     let name = output.name().to_owned();
@@ -93,13 +94,14 @@ fn header(args: &Args, ranks: u32) -> Header {
 
 /// The arguments that decide the trace: not where it goes.
 fn arguments(args: &Args) -> Vec<String> {
-    let Options { steps, size, seconds, seed, open } = &args.options;
+    let Options { steps, size, seconds, seed, open, noise } = &args.options;
     let mut list = vec![args.kernel.name().to_owned()];
     let mut add = |name: &str, value: Option<String>| list.extend(value.map(|v| format!("--{name}={v}")));
     add("steps", steps.map(|n| n.to_string()));
     add("size", size.map(|n| n.to_string()));
     add("seconds", Some(seconds.to_string()));
     add("seed", Some(seed.to_string()));
+    add("noise", (*noise > 0.0).then(|| noise.to_string()));
     args.paper.slow.iter().for_each(|slow| add("slow", Some(slow.to_string())));
     if *open {
         list.push("--open".into());

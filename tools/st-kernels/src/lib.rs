@@ -20,7 +20,7 @@ mod launch;
 pub mod paper;
 mod program;
 
-pub use args::{Args, Options, PaperArgs, Slow};
+pub use args::{Args, Options, PaperArgs, Slow, SlowRanks};
 pub use chance::{Digest, content, draw};
 pub use communicator::{
     ANY_SOURCE, ANY_TAG, Arrival, Communicator, Envelope, Kind, Op, Part, Receive, nested,

@@ -10,6 +10,7 @@
 use st_model::columns::{Comparison, Offset};
 use st_model::num::{Exact, narrow, saturate};
 
+use super::Plan;
 use crate::chance::mix;
 
 /// Ranks per node.
@@ -101,6 +102,10 @@ pub(super) struct Clock {
     late: i64,
     /// How many times as long computing takes.
     pace: f64,
+    /// Standard deviation of what it takes each time, as a part of it.
+    noise: f64,
+    /// Computations so far.
+    computed: u64,
     /// Calls that wait, the last first, and for how long, if that is planned: then nothing else is waited for.
     planned: Option<Vec<(u64, i64)>>,
 }
@@ -108,12 +113,14 @@ pub(super) struct Clock {
 impl Clock {
     pub(super) fn new(seed: u64, rank: i64) -> Self {
         let key = mix(seed ^ mix(rank.cast_unsigned()));
-        Self { rank, key, now: 0, calls: 0, late: 0, pace: 1.0, planned: None }
+        Self { rank, key, now: 0, calls: 0, late: 0, pace: 1.0, noise: 0.0, computed: 0, planned: None }
     }
 
-    /// The clock of a rank that computes so many times as long, and whose waits are these if they are planned.
-    pub(super) fn planned(self, pace: f64, waits: Option<&[(u64, i64)]>) -> Self {
-        Self { pace, planned: waits.map(|waits| waits.iter().rev().copied().collect()), ..self }
+    /// The clock of a rank that computes as a plan says, and waits as it says.
+    pub(super) fn planned(self, plan: &Plan, rank: u32) -> Self {
+        let planned = plan.waits(rank).map(|waits| waits.iter().rev().copied().collect());
+        let pace = plan.pace(rank) * plan.noise.mul_add(deviations(mix(self.key ^ NOISE)), 1.0);
+        Self { pace, noise: plan.noise, planned, ..self }
     }
 
     /// Now, in ns.
@@ -132,7 +139,9 @@ impl Clock {
     }
 
     pub(super) fn compute(&mut self, seconds: f64) {
-        self.now += nanoseconds(seconds * self.pace);
+        self.computed += 1;
+        let noise = self.noise * deviations(mix(self.key ^ NOISE ^ self.computed.rotate_left(32)));
+        self.now += nanoseconds(seconds * self.pace * (1.0 + noise));
     }
 
     pub(super) fn expect_wait(&mut self, seconds: f64) {
@@ -170,6 +179,17 @@ impl Clock {
     }
 }
 
+/// Makes numbers of noise others than those by which calls vary.
+const NOISE: u64 = 0x6e6f_6973_6500_0000;
+
+/// How many standard deviations from its mean something is: a sum of four numbers that are evenly spread, which is normal but for
+/// its ends (at most 2·√3), and the same on every machine.
+fn deviations(key: u64) -> f64 {
+    let quarters = [0, 16, 32, 48].map(|shift| narrow::<u32>((key >> shift) & 0xffff));
+    let sum: f64 = quarters.into_iter().map(f64::from).sum();
+    (sum / 65_535.0 - 2.0) * 3.0f64.sqrt()
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "saturates; options are bounded far below")]
 fn nanoseconds(seconds: f64) -> i64 {
     (seconds * 1e9) as i64
@@ -193,6 +213,27 @@ mod tests {
         }
         assert_eq!(NodeClock::new(7, 5).shows(99), 99);
         assert!(NodeClock::new(7, 5).compared(&[99]).is_empty());
+    }
+
+    #[test]
+    fn noise_has_the_deviation_that_is_asked_for() {
+        let plan = Plan { noise: 0.05, ..Plan::default() };
+        let took = |rank: u32| {
+            let mut clock = Clock::new(3, rank.into()).planned(&plan, rank);
+            (0..100).map(|_| clock.compute(1e-3)).for_each(drop);
+            st_model::num::float(clock.now().unsigned_abs()) / 1e8
+        };
+        let all: Vec<f64> = (0..1000).map(took).collect();
+        let mean = all.iter().sum::<f64>() / 1e3;
+        let deviation = (all.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / 1e3).sqrt();
+        // A hundred computations of a rank take away nine tenths of what each of them varies by.
+        assert!((mean - 1.0).abs() < 0.01 && (0.045..0.056).contains(&deviation), "{mean} {deviation}");
+        let mut clock = Clock::new(3, 5).planned(&plan, 5);
+        let each: Vec<i64> = (0..1000)
+            .map(|_| (clock.now(), clock.compute(1e-3), clock.now()))
+            .map(|(a, (), b)| b - a)
+            .collect();
+        assert!(each.iter().max() > each.iter().min().map(|least| least + least / 5).as_ref());
     }
 
     #[test]

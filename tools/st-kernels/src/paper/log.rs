@@ -154,7 +154,7 @@ impl Log {
             |kind: &str, members| Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
         recorder.objects.comms.predefined(predefined("MPI_COMM_WORLD", RankSeq::first(ranks)));
         recorder.objects.comms.predefined(predefined("MPI_COMM_SELF", std::iter::once(rank).collect()));
-        let clock = Clock::new(seed, rank.into()).planned(plan.pace(rank), plan.waits(rank));
+        let clock = Clock::new(seed, rank.into()).planned(plan, rank);
         let node =
             plan.waits(rank).map_or_else(|| NodeClock::new(seed, rank.into()), |_| NodeClock::new(seed, 0));
         let mut log = Self {

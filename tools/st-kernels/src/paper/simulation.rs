@@ -1,6 +1,6 @@
 //! Who waits for slow ranks on paper, and how long.
 //!
-//! A rank on paper knows nothing of the others, and takes as long as it would if they were in time. Where one is slow, all are
+//! A rank on paper knows nothing of the others, and takes as long as it would if they were in time. Where one is late, all are
 //! made twice: the first time to see who meets whom, and what each takes by itself; from that follows when everyone would be
 //! where, and the second time each call takes so much longer as it waits. A receive waits until its message has been sent, a
 //! collective operation until all whose data it needs have come; a test that finds a message waits for it, too. Clocks agree,
@@ -18,7 +18,7 @@ use crate::{Kernel, Options, Unfit};
 
 impl Plan {
     /// Ranks that are slow, and how long others wait for them. *Cost:* that of making all ranks, in so many threads, and memory
-    /// for their times and messages, unless none is slow.
+    /// for their times and messages, unless none is slow and there is no noise.
     ///
     /// # Errors
     ///
@@ -29,13 +29,14 @@ impl Plan {
         options: &Options,
         (ranks, jobs): (u32, usize),
     ) -> Result<Self, Unfit> {
-        if slow.is_empty() {
+        if slow.is_empty() && options.noise == 0.0 {
             return Ok(Self::default());
         }
         if let Some(slow) = slow.iter().find(|slow| slow.rank >= ranks) {
             return Err(Unfit::Slow { rank: slow.rank, ranks });
         }
-        let mut plan = Self { slow: slow.to_vec(), waits: Some(Vec::new()) };
+        let mut plan = Self { noise: options.noise / 100.0, waits: Some(Vec::new()), ..Self::default() };
+        slow.iter().for_each(|slow| *plan.slow.entry(slow.rank).or_insert(1.0) *= slow.factor);
         let mut matcher = Matcher::new(Barriers::default());
         let mut columns = Vec::new();
         let circle = || Unfit::Circle { kernel: kernel.name() };
