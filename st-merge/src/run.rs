@@ -228,9 +228,10 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
     if all.dropped && !args.keep_columns {
         args.talk.detail(NAME, "exact times are folded into sketches (--keep-columns keeps them)");
     }
-    let merging = args.talk.progress(NAME, "merging", Amount::Unknown);
     let (mut merger, budget) = (all.tree.how().root(), all.tree.how().budget.clone());
     let mut sections = all.tree.finish()?;
+    let ranks = |section: &Section| section.ranks.len();
+    let merging = args.talk.progress(NAME, "merging", Amount::Things("ranks", sections.iter().map(ranks).sum()));
     if all.dropped && !args.keep_columns {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
         let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
@@ -249,8 +250,12 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
             // Whether messages can be told apart is found out call by call.
             budget.spend(&section, None, 1)?;
         }
+        let ranks = ranks(&section);
         merger.add(section)?;
+        merging.advance(ranks);
     }
+    drop(merging);
+    let writing = args.talk.progress(NAME, "writing", Amount::Unknown);
     if args.drop_tags
         && let Err(why) = merger.drop_tags()
     {
@@ -263,7 +268,7 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
         args.talk.warn(NAME, format_args!("--param {p}: there are no such calls"));
     }
     write(args, merger, &mut whole, &mut out)?;
-    drop(merging);
+    drop(writing);
     out.commit()
 }
 
