@@ -195,8 +195,7 @@ fn verdict(trace: &Path, preflight: &Preflight, header: &Header, args: &Args) ->
         writeln!(out, "{fault}")
     })?;
     let Verdict { calls, messages, channels, operations, .. } = verdict;
-    let seen =
-        [(calls, "call"), (messages, "message"), (channels, "channel"), (operations, "collective operation")];
+    let seen = [(calls, "call"), (messages, "message"), (channels, "channel"), (operations, "collective")];
     let [calls, messages, channels, operations] = seen.map(|(n, what)| counted(*n, what));
     let seen = format_args!("{calls}, {messages} on {channels}, {operations}");
     let trace = if args.trace.as_os_str() == "-" { &args.trace } else { trace };

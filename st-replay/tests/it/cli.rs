@@ -43,7 +43,7 @@ fn bad_traces_end_with_status_4_and_the_channel_before_anything_starts() {
     );
     assert!(
         text.ends_with(
-            "cannot be replayed to its end: 2 faults in 7 calls, 0 messages on 1 channel, 3 collective operations\n"
+            "cannot be replayed to its end: 2 faults in 7 calls, 0 messages on 1 channel, 3 collectives\n"
         ),
         "{text}"
     );
