@@ -19,6 +19,7 @@ use st_model::num::{Exact as _, saturate};
 use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::directory::Directory;
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::frames::functions;
 use crate::losses::Losses;
 use crate::trace::Trace;
@@ -34,6 +35,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
     needs_times: true,
     by_rank: true,
+    levels: &[Level::Calls],
     whole_only: false,
     has_waits: false,
     is_series: false,
