@@ -128,13 +128,13 @@ What is said: how many calls and about how many bytes it will be and, where that
 that, what the format had no place for, by name and count. With --strict nothing is written then.
 
 --level phases: what each rank does from the begin to the end of each iteration or phase, as st-stat phases has them (--by), and of what lies between \
-them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in csv and parquet a row of the table phases: \
+them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv and parquet a row of the table phases: \
 rank; loop, a number in the order in which ranks come to them, or none of what lies between; level of MPI_Pcontrol; iteration, from 0; function and site of its first call; begin_ns; end_ns; calls; compute_ns \
 between calls, mpi_ns in calls and, with --waits, wait_ns, how much of that is waiting for others. Slices have the same as arguments. Computation before a first call is the iteration's. With --from, \
 --until and --phase, which chooses by the first call, phases are written as a whole; --sites is refused. It takes time by the number of calls, and memory by that of loops, but with --waits for each wait. Calls of other threads are counted as left out.
 
 --level summary: in csv and parquet a row for each function, call site and rank in the table totals: rank; function; site; calls; time_ns; before_ns, the time between the calls and those before them on their threads; \
-sent_bytes; received_bytes; with --waits wait_ns. With --sites or --phase there is no before_ns. Beside it and phases stands the table sites, beside totals also ranks. Extrap and cube have nothing but this level, simgrid, goal, otf2 and paraver nothing but calls.
+sent_bytes; received_bytes; with --waits wait_ns. With --sites or --phase there is no before_ns. Beside it and phases stands the table sites, beside totals also ranks. Extrap and cube have nothing but this level, simgrid, goal and paraver nothing but calls.
 
 perfetto: a process per rank (number and process id are one more than the rank), a track per thread, a slice per call with its parameters and call site as \
 arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \
@@ -189,7 +189,7 @@ Unless the call has an error, these are refused: amounts below 0, bytes that are
 ranks that are not in comm. The caller must be a member of comm. The name of a request that is under way cannot begin another. A request is a number, the lowest one that is free, or a text, which gets that number; a call that waits for one may have request in the place of requests. Predefined types and \
 operations are known by their names; other objects are described in a line before: {\"comm\":\"row\",\"members\":[0,2]} by world ranks in order, each once (remote: those of the other group), {\"group\":…,\"members\":…}, {\"type\":\"cell\",\"size\":24}, {\"op\":…}, {\"win\":…,\"members\":…}, \
 {\"file\":…,\"members\":…}; with ranks, where only these have it. st-replay makes only objects that calls of the trace have made. Number of ranks: \"world\" in a first line {\"header\":{\"world\":4,\"program\":\"app\"}}, which says that ranks are \
-there from MPI_Init on, else one more than the highest rank that calls. Other lines are those of st-view --json. Functions that st does not know are kept by name, if that begins with MPI, without parameters; control characters in names and call sites are refused; other fields are left out and counted.
+there from MPI_Init on, else one more than the highest rank that calls. Where a thread stopped of a rank that did not come to its end says a line behind its calls: {\"ended\":3,\"thread\":0,\"inside\":\"MPI_Recv\",\"site\":\"a.c:7\",\"entered\":2000}, where ended is the rank and inside the call that it was in, if any. Other lines are those of st-view --json. Functions that st does not know are kept by name, if that begins with MPI, without parameters; control characters in names and call sites are refused; other fields are left out and counted.
 
 otf2 (read): an archive, by its directory or its file NAME.otf2, read through OTF2's own library (as above). The group of the locations that communicate tells the ranks; other locations of their processes are threads. Regions that are \
 called as functions of MPI are calls, other regions around them the call site. Bytes of records are elements of MPI_BYTE; where a record has only the sum over all partners, each gets as much. A call of which no record tells the \

@@ -217,7 +217,7 @@ fn a_format_without_the_level_names_those_that_have_it() {
         assert!(status == Some(2) && text.contains(why) && text.lines().count() == 1, "{text}");
         assert!(!Path::new(&made.path(words[1])).exists());
     };
-    let with = "goal has no phases; these have: perfetto, chrome, csv, parquet";
+    let with = "goal has no phases; these have: perfetto, chrome, csv, parquet, otf2";
     refused(&["-o", "a.goal", "--level", "phases"], with);
     let with = "perfetto has no summary; these have: csv, parquet, extrap, cube";
     refused(&["-o", "a.pftrace", "--level", "summary"], with);
