@@ -16,7 +16,7 @@ use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use st_convert::tables::{Cell, Column, Sink, TABLES, Table, Type};
+use st_convert::tables::{Cell, Column, Sink, TABLES, Table, Type, WAITS};
 
 /// Rows of a batch.
 const ROWS: usize = 1 << 17;
@@ -189,9 +189,9 @@ pub(crate) struct Rows {
     pub(crate) batches: Vec<RecordBatch>,
 }
 
-/// A table and its index, by name.
+/// A table and its index, by name: one of those that a [`st_convert::Source`] has.
 pub(crate) fn table(name: &str) -> Option<(usize, &'static Table)> {
-    TABLES.iter().enumerate().find(|(_, table)| table.name == name)
+    TABLES.iter().enumerate().take(WAITS + 1).find(|(_, table)| table.name == name)
 }
 
 impl Rows {

@@ -25,7 +25,7 @@ pub use self::explain::{
 };
 pub use self::forecast::ForecastArgs;
 pub use self::hist::HistArgs;
-pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs, PhasesBy};
+pub use self::moments::{AtArgs, BetweenArgs, BetweenBy, PhasesArgs};
 pub(crate) use self::picture::{DPI, PAPER};
 pub use self::picture::{PictureArgs, PictureOf};
 pub use self::predict::{Faster, PredictArgs};

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
+use st_cli::options::PhasesBy;
 use st_cli::{Output, Screen, Status, counted};
 use st_explain::{Analysis, Loop, Moment, PhasesBy as By, Waited, analyse_each, phases as cut, sum};
 use st_model::num::{Exact as _, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
 
-use crate::args::{PhasesArgs, PhasesBy};
+use crate::args::PhasesArgs;
 use crate::calls::{SITE, function, site_cells};
 use crate::explain::{self, HISTOGRAMS};
 use crate::input::{self, Lacking};

@@ -148,8 +148,29 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     Some(*all.select_nth_unstable(at).1)
 }
 
-/// Which loop of a rank: how many iterations, and the how-manieth such; or the level of phases.
-type Key = (u64, i64);
+/// Which loop of a rank, or which phases.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LoopId {
+    /// Iterations; 0 of phases.
+    pub turns: u64,
+    /// The how-manieth loop of so many iterations, from 0; the level of phases.
+    pub which: i64,
+}
+
+/// What one rank does from a time on: an iteration, a phase, or what lies between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stretch {
+    /// The loop, and the number of the iteration, from 0; `None` of what lies between.
+    pub of: Option<(LoopId, u64)>,
+    /// Its first call.
+    pub place: Place,
+    /// When that is entered, ns.
+    pub enter: i64,
+    /// Its calls.
+    pub calls: u64,
+    /// Its times, and waits if there are any; of this rank alone.
+    pub moment: Moment,
+}
 
 /// Iterations of outermost loops or phases, those that take most first. `each` as [`crate::analyse_each`] has it. *Cost:* O(calls)
 /// time, memory by iterations.
@@ -160,19 +181,20 @@ type Key = (u64, i64);
 pub fn phases(sections: &[Section], by: PhasesBy, each: &[Waited]) -> Result<Vec<Loop>, Error> {
     let mut waits: HashMap<u32, Vec<Waited>> = HashMap::new();
     each.iter().for_each(|w| waits.entry(w.rank).or_default().push(*w));
-    let mut loops: BTreeMap<Key, (Place, BTreeMap<u64, Moment>)> = BTreeMap::new();
+    let mut loops: BTreeMap<LoopId, (Place, BTreeMap<u64, Moment>)> = BTreeMap::new();
     for section in sections {
         for rank in section.ranks.iter() {
-            let mut own = waits.remove(&rank).unwrap_or_default();
-            own.sort_unstable();
-            let mut cut =
-                Cut { by, loops: &mut loops, now: None, met: HashMap::new(), numbers: HashMap::new() };
-            cut.read(section, rank, own)?;
+            stretches((section, rank), by, waits.remove(&rank).unwrap_or_default(), &mut |stretch| {
+                let Some((of, turn)) = stretch.of else { return Ok(()) };
+                let (_, turns) = loops.entry(of).or_insert_with(|| (stretch.place, BTreeMap::new()));
+                turns.entry(turn).or_default().add(&stretch.moment);
+                Ok::<(), Error>(())
+            })?;
         }
     }
-    let of = |((_, level), (place, turns)): (Key, (Place, BTreeMap<u64, Moment>))| Loop {
+    let of = |(id, (place, turns)): (LoopId, (Place, BTreeMap<u64, Moment>))| Loop {
         place,
-        level: (by == PhasesBy::Pcontrol).then_some(level),
+        level: (by == PhasesBy::Pcontrol).then_some(id.which),
         turns: turns.into_iter().map(|(number, turn)| Moment { number, ..turn }).collect(),
     };
     let mut all: Vec<Loop> = loops.into_iter().map(of).collect();
@@ -180,89 +202,93 @@ pub fn phases(sections: &[Section], by: PhasesBy, each: &[Waited]) -> Result<Vec
     Ok(all)
 }
 
-/// A rank that is being cut.
-struct Cut<'l> {
+/// Cuts what a rank's first thread does into iterations or phases, and what lies between them, in order. `waits` are those of the rank,
+/// if they are to be added up. *Cost:* O(calls) time.
+///
+/// # Errors
+///
+/// If the rank cannot be read back, or `each` fails.
+pub fn stretches<E: From<Error>>(
+    (section, rank): (&Section, u32),
     by: PhasesBy,
-    loops: &'l mut BTreeMap<Key, (Place, BTreeMap<u64, Moment>)>,
-    now: Option<(Key, u64, Moment)>,
-    /// Loops of this rank by their nodes.
-    met: HashMap<usize, Key>,
-    /// How many loops have so many iterations, or phases this level.
-    numbers: HashMap<i64, i64>,
+    mut waits: Vec<Waited>,
+    each: &mut dyn FnMut(&Stretch) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(events) = section.events(0, rank) else { return Ok(()) };
+    waits.sort_unstable();
+    let (mut events, mut waits) = (events.timed(), waits.into_iter().peekable());
+    let mut cut = Cut { by, met: HashMap::new(), numbers: HashMap::new(), phase: None };
+    let (mut now, mut last) = (None::<Stretch>, None);
+    while let Some(event) = events.next_event()? {
+        let Some((enter, exit)) = event.times else { break };
+        let of = cut.of(&event);
+        if let Some(done) = now.take_if(|now| now.of != of) {
+            each(&done)?;
+        }
+        let begin = last.unwrap_or(enter);
+        let stretch = now.get_or_insert_with(|| {
+            let site = section.sites.get(event.symbol.site).map(|site| site.id);
+            let place = Place { call: event.symbol.call, site };
+            Stretch { of, place, enter, calls: 0, moment: Moment { begin, ranks: 1, ..Moment::default() } }
+        });
+        stretch.calls = stretch.calls.saturating_add(event.calls());
+        let moment = &mut stretch.moment;
+        // A wait may begin within its call. Those of other threads are not told apart by times.
+        while let Some(wait) = waits.next_if(|wait| wait.enter < exit) {
+            let is_of = wait.call == event.index && wait.enter >= enter;
+            moment.wait = moment.wait.saturating_add(if is_of { wait.ns } else { 0 });
+        }
+        moment.mpi = moment.mpi.saturating_add(saturate(exit.saturating_sub(enter)));
+        moment.time = saturate(exit.saturating_sub(moment.begin));
+        moment.longest = (moment.time, rank);
+        moment.end = moment.begin.saturating_add(saturate(moment.time));
+        last = Some(exit);
+    }
+    now.map_or(Ok(()), |done| each(&done))
 }
 
-impl Cut<'_> {
-    fn read(&mut self, section: &Section, rank: u32, waits: Vec<Waited>) -> Result<(), Error> {
-        let Some(events) = section.events(0, rank) else { return Ok(()) };
-        let (mut events, mut waits) = (events.timed(), waits.into_iter().peekable());
-        let (mut last, mut phase) = (None, None);
-        while let Some(event) = events.next_event()? {
-            let Some((enter, exit)) = event.times else { break };
-            let place =
-                Place { call: event.symbol.call, site: section.sites.get(event.symbol.site).map(|s| s.id) };
-            if self.by == PhasesBy::Pcontrol {
-                phase = self.level(&event).or(phase).filter(|_| !ends(&event));
+/// A rank that is being cut.
+struct Cut {
+    by: PhasesBy,
+    /// Loops of this rank by their nodes.
+    met: HashMap<usize, LoopId>,
+    /// How many loops have so many iterations, or phases this level.
+    numbers: HashMap<i64, i64>,
+    /// The phase that has begun.
+    phase: Option<(LoopId, u64)>,
+}
+
+impl Cut {
+    /// What a call is in.
+    fn of(&mut self, event: &Event<'_>) -> Option<(LoopId, u64)> {
+        match self.by {
+            PhasesBy::Loop => event.turn.map(|turn| (self.key(turn), turn.turn)),
+            PhasesBy::Pcontrol => {
+                self.phase = self.level(event).or(self.phase).filter(|_| !ends(event));
+                self.phase
             }
-            let key = match self.by {
-                PhasesBy::Loop => event.turn.map(|turn| (self.key(turn), turn.turn)),
-                PhasesBy::Pcontrol => phase,
-            };
-            self.go_to(key, last.unwrap_or(enter), rank, place);
-            let mut wait = 0;
-            while let Some(w) = waits.next_if(|w| w.enter <= enter) {
-                wait += if w.enter == enter { w.ns } else { 0 };
-            }
-            if let Some((_, _, moment)) = &mut self.now {
-                moment.mpi += saturate::<u64>(exit.saturating_sub(enter));
-                moment.wait += wait;
-                moment.time = saturate(exit.saturating_sub(moment.begin));
-            }
-            last = Some(exit);
         }
-        self.enter(rank);
-        Ok(())
     }
 
     /// The loop that an iteration is of.
-    fn key(&mut self, turn: Turn) -> Key {
+    fn key(&mut self, turn: Turn) -> LoopId {
         let numbers = &mut self.numbers;
         *self.met.entry(turn.node).or_insert_with(|| {
             let n = numbers.entry(saturate(turn.turns)).or_default();
             *n += 1;
-            (turn.turns, *n - 1)
+            LoopId { turns: turn.turns, which: *n - 1 }
         })
     }
 
     /// The phase that a call begins.
-    fn level(&mut self, event: &Event<'_>) -> Option<(Key, u64)> {
+    fn level(&mut self, event: &Event<'_>) -> Option<(LoopId, u64)> {
         if event.name() != Some(names::MPI_Pcontrol) {
             return None;
         }
         let Some(Arg::One(level)) = event.arg("level") else { return None };
         let n = self.numbers.entry(level).or_default();
         *n += 1;
-        Some(((0, level), saturate(*n - 1)))
-    }
-
-    /// The next call is of an iteration, of another than the one before, or of none.
-    fn go_to(&mut self, next: Option<(Key, u64)>, begin: i64, rank: u32, place: Place) {
-        if self.now.as_ref().map(|(key, turn, _)| (*key, *turn)) == next {
-            return;
-        }
-        self.enter(rank);
-        self.now = next.map(|(key, turn)| (key, turn, Moment { begin, ranks: 1, ..Moment::default() }));
-        if let Some((key, _)) = next {
-            self.loops.entry(key).or_insert_with(|| (place, BTreeMap::new()));
-        }
-    }
-
-    /// Adds the iteration in hand.
-    fn enter(&mut self, rank: u32) {
-        let Some((key, turn, mut moment)) = self.now.take() else { return };
-        moment.longest = (moment.time, rank);
-        moment.end = moment.begin.saturating_add(saturate(moment.time));
-        let Some((_, turns)) = self.loops.get_mut(&key) else { return };
-        turns.entry(turn).or_default().add(&moment);
+        Some((LoopId { turns: 0, which: level }, saturate(*n - 1)))
     }
 }
 

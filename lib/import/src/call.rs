@@ -33,3 +33,14 @@ pub struct Call<'a> {
     /// The source may lack parameters that a call must have: ranks, communicators and requests are null then.
     pub partial: bool,
 }
+
+/// Where a thread stopped, of a rank that did not come to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop<'a> {
+    /// World rank.
+    pub rank: u32,
+    /// Whatever number the source has for its thread.
+    pub thread: u64,
+    /// The function that it was in, from where that was called, and when, ns; `None` if it was in none.
+    pub inside: Option<(&'a str, Site<'a>, i64)>,
+}

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
-use st_model::calls::CallTable;
+use st_model::calls::{CallTable, Row};
 use st_model::columns::Comparison;
 use st_model::names::Names;
 use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_stream::json::read_site;
 
-use crate::call::Call;
+use crate::call::{Call, Stop};
 use crate::left::Left;
 use crate::objects::Definition;
 use crate::rank::{Common, Rank};
@@ -101,6 +101,16 @@ impl Importer {
         if call.rank >= self.world {
             return Err(format!("rank: {} is none of {} ranks", call.rank, self.world));
         }
+        let row = self.function(name)?;
+        let function = row.map(|row| (row, self.shapes.of(row)));
+        let rank = self.ranks.entry(call.rank).or_insert_with(|| {
+            Rank::new(call.rank, self.world, (call.times.is_some(), self.complete), &self.common)
+        });
+        rank.call(call, function, &self.common, &mut self.left).map_err(|what| format!("{name}: {what}"))
+    }
+
+    /// The row of a function; `None` of one that the call table lacks.
+    fn function(&mut self, name: &str) -> Result<Option<&'static Row>, String> {
         let row = CallTable::builtin().by_name(name);
         if row.is_none() && !self.unknown.contains(name) {
             if !name.starts_with("MPI") || name.contains(char::is_control) {
@@ -111,11 +121,23 @@ impl Importer {
             }
             self.unknown.insert(name.to_owned());
         }
-        let function = row.map(|row| (row, self.shapes.of(row)));
-        let rank = self.ranks.entry(call.rank).or_insert_with(|| {
-            Rank::new(call.rank, self.world, (call.times.is_some(), self.complete), &self.common)
-        });
-        rank.call(call, function, &self.common, &mut self.left).map_err(|what| format!("{name}: {what}"))
+        Ok(row)
+    }
+
+    /// Says where a thread stopped that has made its last call.
+    ///
+    /// # Errors
+    ///
+    /// With what is wrong.
+    pub fn stop(&mut self, stop: &Stop<'_>) -> Result<(), String> {
+        let row = stop.inside.map(|(name, ..)| self.function(name)).transpose()?.flatten();
+        if stop.rank >= self.world {
+            return Err(format!("ended: {} is none of {} ranks", stop.rank, self.world));
+        }
+        let rank = self.ranks.get_mut(&stop.rank);
+        let known = rank.map(|rank| rank.stop(stop, row, &self.common)).transpose()?.unwrap_or(false);
+        self.left.add("ends of threads that have made no call before", (!known).into());
+        Ok(())
     }
 
     /// Whether there is no call yet.

@@ -2,7 +2,7 @@
 //!
 //! A line is an object, and what it is says a key that it has: `call` a call, `site` a call site, `comm`, `group`, `type`, `op`,
 //! `win` and `file` an object, `header` what is known of the run, `step` a program that has made it, `host` a node, `clock` how a
-//! rank's clock was compared. The page of st-convert has the fields.
+//! rank's clock was compared, `ended` where a thread of a rank stopped that did not come to its end. The page of st-convert has the fields.
 
 use std::io::{BufRead, Read as _};
 
@@ -13,7 +13,7 @@ use st_model::num::Exact as _;
 use st_stream::json::read::error_class;
 use st_stream::json::tables;
 
-use crate::call::{Call, Site};
+use crate::call::{Call, Site, Stop};
 use crate::error::Error;
 use crate::importer::Importer;
 use crate::objects::Definition;
@@ -148,6 +148,8 @@ impl Lines {
             to.leave("distributions of parameters (calls have drawn values)", 1);
         } else if let Some(name) = line.get("call") {
             return call(line, name, to);
+        } else if let Some(rank) = line.get("ended") {
+            return stop(line, rank, to);
         } else if let Some(of) = line.get("header") {
             if !to.is_empty() {
                 return Err("header: behind calls".into());
@@ -221,7 +223,7 @@ fn of<T, R>(make: impl FnOnce(T) -> Definition, (what, copy, ranks): (T, u32, R)
 
 fn rank(line: &Line) -> Result<u32, String> {
     let rank = line.get("rank").ok_or("rank is missing")?;
-    rank.as_u64().and_then(|rank| u32::try_from(rank).ok()).ok_or_else(|| format!("rank: {rank} is none"))
+    number(rank).ok_or_else(|| format!("rank: {rank} is none"))
 }
 
 fn ranks(line: &Line) -> Result<Vec<u32>, String> {
@@ -230,32 +232,58 @@ fn ranks(line: &Line) -> Result<Vec<u32>, String> {
 
 fn call(line: &Line, name: &Value, to: &mut Importer) -> Result<(), String> {
     let name = name.as_str().ok_or("call: no name of a function")?;
-    let time = |key: &str| match line.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => {
-            value.as_i64().map(Some).ok_or_else(|| format!("{key}: {value} is no whole number of ns"))
-        }
-    };
+    let time = |key: &str| time(line, key);
     let times = match (time("enter")?, time("exit")?) {
         (Some(enter), Some(exit)) => Some((enter, exit)),
         (None, None) => None,
         (Some(_), None) => return Err("exit is missing".into()),
         (None, Some(_)) => return Err("enter is missing".into()),
     };
-    let thread = match line.get("thread") {
-        None => 0,
-        Some(thread) => thread.as_u64().ok_or("thread: no number")?,
+    let thread = thread(line)?;
+    let site = site(line)?;
+    let error = line.get("error").map_or(Some(0), error_class).ok_or("error: no class of errors")?;
+    to.call(&Call { rank: rank(line)?, thread, name, site, error, times, parameters: line, partial: false })
+}
+
+/// Where a thread stopped.
+fn stop(line: &Line, rank: &Value, to: &mut Importer) -> Result<(), String> {
+    let rank = number(rank).ok_or_else(|| format!("ended: {rank} is no rank"))?;
+    let inside = match line.get("inside") {
+        None | Some(Value::Null) => None,
+        Some(name) => {
+            let name = name.as_str().ok_or("inside: no name of a function")?;
+            Some((name, site(line)?, time(line, "entered")?.ok_or("entered is missing")?))
+        }
     };
-    let site = match line.get("site") {
+    to.stop(&Stop { rank, thread: thread(line)?, inside })
+}
+
+fn number(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|number| u32::try_from(number).ok())
+}
+
+fn time(line: &Line, key: &str) -> Result<Option<i64>, String> {
+    match line.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            value.as_i64().map(Some).ok_or_else(|| format!("{key}: {value} is no whole number of ns"))
+        }
+    }
+}
+
+fn thread(line: &Line) -> Result<u64, String> {
+    line.get("thread").map_or(Ok(0), |thread| thread.as_u64().ok_or_else(|| "thread: no number".into()))
+}
+
+fn site(line: &Line) -> Result<Site<'_>, String> {
+    Ok(match line.get("site") {
         None | Some(Value::Null) => Site::Unknown,
         Some(Value::String(text)) => Site::Text(text),
-        Some(number) => match number.as_u64().and_then(|number| u32::try_from(number).ok()) {
+        Some(value) => match number(value) {
             // What has no call site is printed so.
             Some(u32::MAX) => Site::Unknown,
             Some(number) => Site::Number(number),
             None => return Err("site: neither number nor text".into()),
         },
-    };
-    let error = line.get("error").map_or(Some(0), error_class).ok_or("error: no class of errors")?;
-    to.call(&Call { rank: rank(line)?, thread, name, site, error, times, parameters: line, partial: false })
+    })
 }

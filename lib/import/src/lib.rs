@@ -23,7 +23,7 @@ mod requests;
 mod shape;
 mod words;
 
-pub use call::{Call, Site};
+pub use call::{Call, Site, Stop};
 pub use error::Error;
 pub use importer::Importer;
 pub use left::Left;

@@ -12,11 +12,11 @@ use st_model::names::Names;
 use st_model::num::Exact as _;
 use st_model::objects::Comm;
 use st_model::ranks::RankSeq;
-use st_model::section::{Section, Sym};
+use st_model::section::{NO_SYM, Section, Sym};
 use st_model::sites::SiteTable;
 use st_model::values::ANY_SOURCE;
 
-use crate::call::{Call, Site};
+use crate::call::{Call, Site, Stop};
 use crate::left::Left;
 use crate::numbers::Numbers;
 use crate::objects::{Definition, Definitions, Known};
@@ -61,6 +61,8 @@ pub(crate) struct Rank {
     begun: bool,
     /// Its source has all that it did, but no end of MPI so far.
     endless: bool,
+    /// Where threads stopped: the call that they were in, and when they entered it.
+    stops: HashMap<usize, (Sym, i64), FixedState>,
     /// Stood in for `MPI_Init`, so that `MPI_Finalize` is wanted, too.
     stands_in: bool,
 }
@@ -91,6 +93,7 @@ impl Rank {
             words: Vec::new(),
             begun: complete,
             endless: complete,
+            stops: HashMap::default(),
             stands_in: false,
         };
         // The first two communicators of every rank.
@@ -118,6 +121,9 @@ impl Rank {
     ) -> Result<(), String> {
         let times = self.check(call, left)?;
         let thread = self.thread(call.thread, times);
+        if self.stops.contains_key(&thread) {
+            return Err(format!("thread: {} has ended in a line before", call.thread));
+        }
         self.stand_in(function.map(|(row, _)| row), thread, times, left);
         let site = self.site(call.site, common)?;
         let id = match function {
@@ -253,14 +259,44 @@ impl Rank {
         Ok(site)
     }
 
-    /// Whether the source has all that the rank did, and no end of MPI.
+    /// Whether the source has all that the rank did, no end of MPI, and does not say where it stopped.
     pub(crate) fn is_endless(&self) -> bool {
-        self.endless
+        self.endless && self.stops.is_empty()
+    }
+
+    /// Says where a thread stopped; `false` if there is no such thread.
+    ///
+    /// # Errors
+    ///
+    /// With what is wrong.
+    pub(crate) fn stop(
+        &mut self,
+        stop: &Stop<'_>,
+        row: Option<&'static Row>,
+        common: &Common,
+    ) -> Result<bool, String> {
+        let Some(&thread) = self.numbers.get(&stop.thread) else { return Ok(false) };
+        let mut at = (NO_SYM, 0);
+        if let Some((name, site, entered)) = stop.inside {
+            let last = self.threads.get(thread).and_then(|own| own.last).filter(|_| !self.untimed);
+            if entered.checked_abs().is_none_or(|t| t > FARTHEST) {
+                return Err("entered: more than 73 years from 0".into());
+            }
+            if let Some((_, exit)) = last.filter(|(_, exit)| entered < *exit) {
+                return Err(format!("entered: {entered} is before {exit}, when the call before is left"));
+            }
+            let site = self.site(site, common)?;
+            let id = row.map_or_else(|| self.recorder.unknown_call(name), |row| row.id);
+            at = (self.recorder.symbol(id, site, 0), entered);
+        }
+        self.stops.insert(thread, at);
+        Ok(true)
     }
 
     /// The rank's trace.
     pub(crate) fn finish(mut self, host: &str, clock: Option<Comparison>, names: &Names) -> Section {
-        if self.stands_in {
+        // Who stopped has not come to the end of MPI.
+        if self.stands_in && self.stops.is_empty() {
             let last = self.threads.iter().filter_map(|thread| thread.last).map(|(_, exit)| exit).max();
             self.environment(names::MPI_Finalize, 0, last.unwrap_or(0));
         }
@@ -270,7 +306,14 @@ impl Rank {
             }
         }
         let rank = self.recorder.rank();
+        let mut ended = if self.stops.is_empty() { Vec::new() } else { self.recorder.ended() };
+        for (thread, (inside, entered)) in &self.stops {
+            if let Some(of) = ended.get_mut(*thread) {
+                (of.inside, of.entered) = (*inside, *entered);
+            }
+        }
         let mut section = self.recorder.finish(host);
+        section.ended = ended;
         section.sites.set_names(names.clone());
         for (thread, own) in section.threads.iter_mut().zip(self.threads) {
             if own.column.events() > 0 {

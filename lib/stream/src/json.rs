@@ -4,10 +4,12 @@
 //! names, null handles and what is not known as `null`, flags as `true` and `false`, objects by their labels. The four
 //! lists of a completion become one list of objects.
 
+mod ended;
 pub mod read;
 mod sites;
 pub mod tables;
 
+pub use ended::ended;
 pub use sites::{read_site, site};
 
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use st_cli::Symbols;
-use st_cli::options::seconds;
+use st_cli::options::{PhasesBy, seconds};
 
 use super::explain::Explaining;
 
@@ -103,14 +103,4 @@ pub struct PhasesArgs {
     /// What is read, and how the answer is written.
     #[command(flatten)]
     pub of: Explaining,
-}
-
-/// What a run is cut into.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum PhasesBy {
-    /// Iterations of the outermost loops
-    #[default]
-    Loop,
-    /// From each MPI_Pcontrol to the next, those of one level together
-    Pcontrol,
 }

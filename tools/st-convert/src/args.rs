@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Parser, builder::PossibleValuesParser};
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, seconds};
+use st_cli::options::{PhasesBy, Steps, StreamIn, Talk, seconds};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 
 use crate::formats;
 use crate::import;
 use crate::input::Input;
+use crate::level::Level;
 use crate::selection::Selection;
 
 /// Write a trace in the format of another tool, or read one
@@ -52,7 +53,13 @@ pub struct Args {
     /// Only calls from an MPI_Pcontrol of this level to the rank's next MPI_Pcontrol, or to the end
     #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
     pub phase: Option<i64>,
-    /// Write also all wait states (csv, parquet), or their sums (extrap, cube), which takes a second pass over all calls
+    /// How much is written [default: calls; in extrap and cube, which hold sums, summary]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub level: Option<Level>,
+    /// With --level phases: what the run is cut into [default: loop]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub by: Option<PhasesBy>,
+    /// Write also all wait states (csv, parquet), or their sums (extrap, cube, --level phases and summary), which takes a second pass over all calls
     #[arg(long)]
     pub waits: bool,
     /// Write nothing if the format cannot hold all that is there: exit status 4
@@ -103,6 +110,8 @@ Examples:
   st-convert app.st -o app.ti; cd app.ti; smpirun -replay trace.txt -np 4 -platform platform.xml -hostfile hosts.txt
   st-convert app.st --sites solver.c --sites MPI_Allreduce -o part.csv
   st-convert 4.st 8.st 16.st 32.st 64.st -o series.jsonl; extrap --json series.jsonl
+  st-convert app.st --level phases -o app.pftrace  iterations in the place of calls: for long runs
+  st-convert app.st --level summary -o app.csv     sums of each rank and call site
   st-convert app.st --waits -o app.cubex           for cube and pyCubexR
   st-view --json app.st | sed s/nodeA/nodeB/ | st-convert --to st -o changed.st
   st-convert app_trace -o app.st                   what eztrace has written
@@ -118,13 +127,22 @@ A message is written if both calls that are its ends are written, the one that s
 What is said: how many calls and about how many bytes it will be and, where that is more than who reads the format bears, which --until would be less; after \
 that, what the format had no place for, by name and count. With --strict nothing is written then.
 
+--level phases: what each rank does from the begin to the end of each iteration or phase, as st-stat phases has them (--by), and of what lies between \
+them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv and parquet a row of the table phases: \
+rank; loop, a number in the order in which ranks come to them, or none of what lies between; level of MPI_Pcontrol; iteration, from 0; function and site of its first call; begin_ns; end_ns; calls; compute_ns \
+between calls, mpi_ns in calls and, with --waits, wait_ns, how much of that is waiting for others. Slices have the same as arguments. Computation before a first call is the iteration's. With --from, \
+--until and --phase, which chooses by the first call, phases are written as a whole; --sites is refused. It takes time by the number of calls, and memory by that of loops, but with --waits for each wait. Calls of other threads are counted as left out.
+
+--level summary: in csv and parquet a row for each function, call site and rank in the table totals: rank; function; site; calls; time_ns; before_ns, the time between the calls and those before them on their threads; \
+sent_bytes; received_bytes; with --waits wait_ns. With --sites or --phase there is no before_ns. Beside it and phases stands the table sites, beside totals also ranks. Extrap and cube have nothing but this level, simgrid, goal and paraver nothing but calls.
+
 perfetto: a process per rank (number and process id are one more than the rank), a track per thread, a slice per call with its parameters and call site as \
 arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \
 calls of all ranks in the order in which they come. Counters: bytes in flight, and how many ranks wait (the wait states of st-stat waits).
 
 chrome: the same as JSON, without collective operations, which are counted as left out, and counters.
 
-csv and parquet: a directory with five tables, or six. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
+csv and parquet: a directory with five tables, or six; of other levels those that are named there. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
 enter_ns; exit_ns; calls, how many it stands for; comm, number of the communicator, the same whatever part of the trace is written; dest and source, world ranks of a message's other end, and its tag, of calls that \
 send, post a receive or receive; sent_bytes and received_bytes, as st-stat counts them; error, the class of one that failed. messages, a row per message \
 of which both ends are there: from_rank, from_thread, sent_call, the call that sends it; to_rank, to_thread, posted_call and received_call, those that post and complete its \
@@ -159,7 +177,7 @@ cube: an archive of the same sums for each rank, which is a location, below its 
 those that it calls. With --waits each kind of wait state is a part of the time.
 
 st: a stream like any other, made of what others have written, whose format its content tells, or --read-as. Times may begin anywhere. What the source does not tell is counted at the end; \
-MPI_Init and MPI_Finalize, where they are missing, stand at a rank's first and last times. --ranks, --from, --until, --sites, --phase, --waits, --symbols and --partial are refused: convert first.
+MPI_Init and MPI_Finalize, where they are missing, stand at a rank's first and last times. --ranks, --from, --until, --sites, --phase, --waits, --level, --by, --symbols and --partial are refused: convert first.
 
 json (read): lines of JSON, of one or more files in turn, the calls of each thread in their order. A call has rank, call (the function), enter and exit (ns, whole numbers; none has them, or all of a rank up to some \
 call), thread (any number; 0), site (the number of a line before, or a text as \"solve.c:12\", callers behind \" < \"), error (class of one that failed) and the function's parameters under the names that st-view --json prints: \
@@ -171,7 +189,7 @@ Unless the call has an error, these are refused: amounts below 0, bytes that are
 ranks that are not in comm. The caller must be a member of comm. The name of a request that is under way cannot begin another. A request is a number, the lowest one that is free, or a text, which gets that number; a call that waits for one may have request in the place of requests. Predefined types and \
 operations are known by their names; other objects are described in a line before: {\"comm\":\"row\",\"members\":[0,2]} by world ranks in order, each once (remote: those of the other group), {\"group\":…,\"members\":…}, {\"type\":\"cell\",\"size\":24}, {\"op\":…}, {\"win\":…,\"members\":…}, \
 {\"file\":…,\"members\":…}; with ranks, where only these have it. st-replay makes only objects that calls of the trace have made. Number of ranks: \"world\" in a first line {\"header\":{\"world\":4,\"program\":\"app\"}}, which says that ranks are \
-there from MPI_Init on, else one more than the highest rank that calls. Other lines are those of st-view --json. Functions that st does not know are kept by name, if that begins with MPI, without parameters; control characters in names and call sites are refused; other fields are left out and counted.
+there from MPI_Init on, else one more than the highest rank that calls. Where a thread stopped of a rank that did not come to its end says a line behind its calls: {\"ended\":3,\"thread\":0,\"inside\":\"MPI_Recv\",\"site\":\"a.c:7\",\"entered\":2000}, where ended is the rank and inside the call that it was in, if any. Other lines are those of st-view --json. Functions that st does not know are kept by name, if that begins with MPI, without parameters; control characters in names and call sites are refused; other fields are left out and counted.
 
 otf2 (read): an archive, by its directory or its file NAME.otf2, read through OTF2's own library (as above). The group of the locations that communicate tells the ranks; other locations of their processes are threads. Regions that are \
 called as functions of MPI are calls, other regions around them the call site. Bytes of records are elements of MPI_BYTE; where a record has only the sum over all partners, each gets as much. A call of which no record tells the \

@@ -7,8 +7,10 @@ use st_model::event::Event;
 
 use crate::exchanges::Exchange;
 use crate::groups::Groups;
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::message::Message;
+use crate::phase::Phase;
 use crate::trace::{Lane, Trace};
 
 /// One call.
@@ -46,6 +48,12 @@ pub(crate) trait Format {
     /// rank by rank, one thread after the other.
     fn call(&mut self, call: &Call<'_>) -> Result<()>;
 
+    /// What a rank does in an iteration or phase, rank by rank and in order; of formats that have this level only, which are handed no
+    /// calls then.
+    fn phase(&mut self, _phase: &Phase<'_>) -> Result<()> {
+        Ok(())
+    }
+
     /// A message, as soon as both ends are known.
     fn message(&mut self, _message: &Message, _groups: &Groups) -> Result<()> {
         Ok(())
@@ -70,9 +78,11 @@ pub(crate) struct FormatKind {
     pub(crate) needs_times: bool,
     /// It is written rank by rank, and not told of messages.
     pub(crate) by_rank: bool,
+    /// What it has a place for; the first unless another is asked for.
+    pub(crate) levels: &'static [Level],
     /// It is played, which a part of the run cannot be: messages that cross the part's borders have one end.
     pub(crate) whole_only: bool,
-    /// It has wait states, if they are asked for.
+    /// It has wait states of calls, or their sums over the run, if they are asked for.
     pub(crate) has_waits: bool,
     /// Each input is a run by itself.
     pub(crate) is_series: bool,

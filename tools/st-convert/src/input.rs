@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use st_cli::options::{Steps, StreamIn, Talk};
 use st_cli::{Symbols, UsageError, each_section};
+use st_explain::PhasesBy;
 use st_match::volume::Graphs;
 use st_model::rank_times::begin;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 
 use crate::choice::Chosen;
+use crate::level::Level;
 use crate::numbering::Numbering;
 use crate::trace::Trace;
 use crate::window::Window;
@@ -76,6 +78,8 @@ impl Input {
             window: Window::ALL,
             chosen: Chosen::default(),
             waits: false,
+            level: Level::Calls,
+            by: PhasesBy::Loop,
             events: 0,
         };
         all.find_lanes(ranks);

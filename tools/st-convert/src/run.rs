@@ -5,18 +5,22 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use st_cli::options::PhasesBy;
 use st_cli::{Amount, FailedCheck, Output, Status, UsageError, counted, engine, grouped};
-use st_model::num::Exact as _;
-use st_model::num::float;
+use st_explain::PhasesBy as By;
+use st_model::num::{Exact as _, float};
 use st_model::project;
 
 use crate::NAME;
 use crate::args::Args;
 use crate::format::{Format, FormatKind, Summary};
 use crate::formats;
+use crate::groups::Groups;
 use crate::import;
 use crate::input::Input;
+use crate::level::Level;
 use crate::losses::Losses;
+use crate::phases::{Handed, phases};
 use crate::selection::{HOW, LACK};
 use crate::series;
 use crate::trace::Trace;
@@ -77,6 +81,8 @@ fn import(args: &Args, output: &Path) -> Result<()> {
         ("--sites", !args.sites.is_empty()),
         ("--phase", args.phase.is_some()),
         ("--waits", args.waits),
+        ("--level", args.level.is_some()),
+        ("--by", args.by.is_some()),
         ("--symbols", !args.symbols.directories.is_empty()),
         ("--partial", args.input.partial),
     ];
@@ -98,12 +104,32 @@ fn check_options(kind: &FormatKind, args: &Args) -> Result<()> {
             "{name} is played, which a part of the run cannot be, for messages cross its borders: leave out --from, --until, --phase and --sites"
         )));
     }
-    if args.waits && !kind.has_waits {
-        let with: Vec<&str> =
-            formats::ALL.iter().filter(|kind| kind.has_waits).map(|kind| kind.name).collect();
-        bail!(UsageError(format!("--waits: {} has no waits; these have: {}", kind.name, with.join(", "))));
+    let level = level(kind, args);
+    if !kind.levels.contains(&level) {
+        let (level, with) = (level.name(), having(|kind| kind.levels.contains(&level)));
+        bail!(UsageError(format!("--level {level}: {} has no {level}; these have: {with}", kind.name)));
+    }
+    if level != Level::Phases && args.waits && !kind.has_waits {
+        let with = having(|kind| kind.has_waits);
+        bail!(UsageError(format!("--waits: {} has no waits; these have: {with}", kind.name)));
+    }
+    if level != Level::Phases && args.by.is_some() {
+        bail!(UsageError("--by: is for --level phases".into()));
+    }
+    if level == Level::Phases && !args.sites.is_empty() {
+        bail!(UsageError("--sites: chooses calls, and phases are written as a whole: leave it out".into()));
     }
     Ok(())
+}
+
+/// How much is written.
+fn level(kind: &FormatKind, args: &Args) -> Level {
+    args.level.or_else(|| kind.levels.first().copied()).unwrap_or_default()
+}
+
+/// The names of formats.
+fn having(has: impl Fn(&FormatKind) -> bool) -> String {
+    formats::ALL.iter().filter(|kind| has(kind)).map(|kind| kind.name).collect::<Vec<_>>().join(", ")
 }
 
 /// What is read as one trace each: everything or, for a series, each input.
@@ -125,6 +151,8 @@ fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
     check_times(&trace, kind, &named, args)?;
     args.selection().narrow(&named, &mut trace)?;
     trace.waits = args.waits;
+    trace.level = level(kind, args);
+    trace.by = if args.by == Some(PhasesBy::Pcontrol) { By::Pcontrol } else { By::Loop };
     tell_size(&trace, kind, args);
     Ok(trace)
 }
@@ -142,10 +170,17 @@ fn written(
         progress.advance(calls);
         Ok(())
     };
-    let shared = walk(trace, kind.by_rank, &tell, format).map_err(|e| {
-        // Of an output that cannot be written the input is not to blame.
-        if e.is::<project::Error>() { e.context(named.to_owned()) } else { e }
-    })?;
+    // Of an output that cannot be written the input is not to blame.
+    let about = |e: anyhow::Error| if e.is::<project::Error>() { e.context(named.to_owned()) } else { e };
+    if trace.level == Level::Phases {
+        let mut handed = phases(trace, &tell, format).map_err(about)?;
+        drop(progress);
+        handed.losses.take_in(format.finish(&Summary { groups: &Groups::default() })?);
+        tell_phases(&handed, trace, args);
+        return Ok(handed.losses);
+    }
+    let by_rank = kind.by_rank || trace.level == Level::Summary;
+    let shared = walk(trace, by_rank, &tell, format).map_err(about)?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     losses.take_in(shared.unmatched());
@@ -183,6 +218,9 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
         return Ok(());
     }
     let lack = format!("{named}: {LACK}");
+    if level(kind, args) == Level::Phases {
+        bail!(UsageError(format!("{lack}, which --level {} needs: {HOW}", Level::Phases.name())));
+    }
     if kind.needs_times {
         bail!(UsageError(format!("{lack}, which {} needs: {HOW}", kind.name)));
     }
@@ -190,8 +228,11 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
     if args.selection().needs_times() {
         return Ok(());
     }
-    let without =
-        if kind.by_rank { "without computation" } else { "in the order of their positions, without times" };
+    let without = if kind.by_rank || level(kind, args) == Level::Summary {
+        "without computation"
+    } else {
+        "in the order of their positions, without times"
+    };
     args.talk.warn(NAME, format_args!("{lack}: calls are written {without}"));
     Ok(())
 }
@@ -204,7 +245,10 @@ fn tell_size(trace: &Trace, kind: &FormatKind, args: &Args) {
     let most = if args.phase.is_some() || !args.sites.is_empty() { "at most " } else { "" };
     let (calls, size) = (counted(written, "call"), megabytes(bytes));
     let threads = counted(trace.lanes.len().to_u64(), "thread");
-    if kind.bytes == 0 {
+    if trace.level == Level::Phases {
+        return args.talk.note(NAME, format_args!("{most}{calls} of {threads}, as phases"));
+    }
+    if kind.bytes == 0 || trace.level == Level::Summary {
         return args.talk.note(NAME, format_args!("{most}{calls} of {threads}, summed up"));
     }
     args.talk.note(NAME, format_args!("{most}{calls} of {threads}, some {size} of {}", kind.name));
@@ -224,6 +268,18 @@ fn tell_size(trace: &Trace, kind: &FormatKind, args: &Args) {
             ),
         );
     }
+}
+
+/// Says how many phases it was.
+fn tell_phases(handed: &Handed, trace: &Trace, args: &Args) {
+    if handed.loops > 0 {
+        return args.talk.note(NAME, format_args!("{} written", counted(handed.phases, "phase")));
+    }
+    let (none, other) = match trace.by {
+        By::Loop => ("no loop around calls is known", "--by pcontrol, if the program says when phases begin"),
+        By::Pcontrol => ("the program does not say when phases begin", "--by loop"),
+    };
+    args.talk.warn(NAME, format_args!("{none}: what each rank does is one phase, or try {other}"));
 }
 
 fn megabytes(bytes: u64) -> String {

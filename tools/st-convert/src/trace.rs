@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use st_cli::Whole;
+use st_explain::PhasesBy;
 use st_match::volume::Graphs;
 use st_model::columns::Column;
 use st_model::num::{Exact as _, float, narrow};
@@ -13,6 +14,7 @@ use st_model::section::Section;
 use st_model::sites::CallSites;
 
 use crate::choice::Chosen;
+use crate::level::Level;
 use crate::numbering::Numbering;
 use crate::window::Window;
 
@@ -55,6 +57,10 @@ pub(crate) struct Trace {
     pub(crate) chosen: Chosen,
     /// Wait states are looked for, where a format has them only if they are asked for.
     pub(crate) waits: bool,
+    /// How much of these is written.
+    pub(crate) level: Level,
+    /// What phases are.
+    pub(crate) by: PhasesBy,
     /// Calls of these threads.
     pub(crate) events: u64,
 }

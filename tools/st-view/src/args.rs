@@ -88,7 +88,8 @@ one whose name is taken by then has a 2 after it, as in --calls (rank2 is what M
 are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
 tag, bytes}; bytes is what a call has received or, if it receives nothing itself, what it sends, \
-if the size of its type is known; error is the error class of a call that failed; times is the number of calls of a series of polls. \
+if the size of its type is known; error is the error class of a call that failed; times is the number of calls of a series of polls. Behind the calls of a rank that did not come to its end stands an object for each of its threads with \
+\"ended\" (the rank) and thread and, if it was in a call, inside (the function), site and entered. \
 st-convert makes a trace of such lines again, and says what others must write.
 
 Exit status: 0 done, 1 failed, 2 usage, 3 invalid or truncated stream, 4 --check found a difference.";

@@ -77,6 +77,9 @@ fn print_section(
         for i in 0..section.threads.len() {
             calls(section, Where { thread: i, rank, sites, all, zero }, args.json, out)?;
         }
+        for ended in section.ended.iter().filter(|ended| args.json && ended.rank == rank) {
+            line(&json::ended(ended, section, sites, zero), out)?;
+        }
     }
     Ok(())
 }

@@ -181,3 +181,29 @@ fn ranks_that_ended_early_are_counted() {
     assert_eq!(counted(&all), [early]);
     assert!(counted(&(all + &call("MPI_Finalize", "\"thread\":0"))).is_empty());
 }
+
+#[test]
+fn where_a_rank_stopped_is_told_and_kept() {
+    let header = "{\"header\":{\"world\":2}}\n";
+    let all = header.to_owned() + &call("MPI_Init", r#""thread":0,"enter":0,"exit":10"#) + "\n";
+    assert!(counted(&(all.clone() + "{\"ended\":0}")).is_empty());
+    let inside = "{\"ended\":0,\"thread\":0,\"inside\":\"MPI_Barrier\",\"site\":\"a.c:1\",\"entered\":10}";
+    assert!(counted(&(all.clone() + inside)).is_empty());
+    let unknown = counted(&(all.clone() + "{\"ended\":0}\n{\"ended\":1}\n{\"ended\":0,\"thread\":3}"));
+    assert_eq!(unknown, [("ends of threads that have made no call before".to_owned(), 2)]);
+    for (line, part) in [
+        ("{\"ended\":2}", "line 3: ended: 2 is none of 2 ranks"),
+        ("{\"ended\":\"a\"}", "ended: \"a\" is no rank"),
+        ("{\"ended\":0,\"inside\":\"MPI_Barrier\"}", "entered is missing"),
+        ("{\"ended\":0,\"inside\":\"exit\",\"entered\":10}", "call: exit is no function of MPI"),
+        ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"entered\":9}", "entered: 9 is before 10"),
+        ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"site\":7,\"entered\":10}", "site: 7 is not described"),
+        ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"entered\":4611686018427387904}", "73 years"),
+        ("{\"ended\":0,\"thread\":-1}", "thread: no number"),
+    ] {
+        let error = read(&(all.clone() + line)).unwrap_err();
+        assert!(error.contains(part), "{line}\n{error}\n{part}");
+    }
+    let behind = all + "{\"ended\":0}\n" + &call("MPI_Finalize", r#""enter":20,"exit":30"#);
+    assert!(read(&behind).unwrap_err().contains("has ended in a line before"));
+}

@@ -13,11 +13,13 @@ use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
-use crate::trace::Trace;
-use crate::words::{function, parameters};
+use crate::phase::Phase;
+use crate::trace::{Lane, Trace};
+use crate::words::{function, of_phase, parameters};
 
 pub(crate) const KIND: FormatKind = FormatKind {
     name: "chrome",
@@ -25,6 +27,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "trace events as JSON: chrome://tracing, Perfetto, Speedscope",
     needs_times: true,
     by_rank: false,
+    levels: &[Level::Calls, Level::Phases],
     whole_only: false,
     has_waits: false,
     is_series: false,
@@ -99,6 +102,20 @@ impl Chrome<'_> {
         self.write(text)
     }
 
+    fn slice(
+        &mut self,
+        category: &str,
+        (lane, (begin, end)): (&Lane, (i64, i64)),
+        name: &Value,
+        args: &Value,
+    ) -> Result<()> {
+        let (pid, tid, ts, dur) = (lane.rank, lane.thread, micros(begin), micros(end.saturating_sub(begin)));
+        self.line(&format!(
+            "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{name},\"pid\":{pid},\"tid\":{tid},\"ts\":{ts},\
+             \"dur\":{dur},\"args\":{args}}}"
+        ))
+    }
+
     /// One end of a message, inside of its call.
     fn end(&mut self, phase: &str, message: &Message, (of, at): (Moment, i64)) -> Result<()> {
         let Some(lane) = self.trace.lanes.get(of.at.to_usize()) else { return Ok(()) };
@@ -121,12 +138,13 @@ impl Format for Chrome<'_> {
         self.losses.add("parts in collective operations", joined.count().to_u64());
         let args = Value::Object(parameters(call, &self.trace.sites));
         let name = Value::String(function(call));
-        let (pid, tid, ts, dur) =
-            (call.lane.rank, call.lane.thread, micros(enter), micros(exit.saturating_sub(enter)));
-        self.line(&format!(
-            "{{\"ph\":\"X\",\"cat\":\"mpi\",\"name\":{name},\"pid\":{pid},\"tid\":{tid},\"ts\":{ts},\
-             \"dur\":{dur},\"args\":{args}}}"
-        ))
+        self.slice("mpi", (&call.lane, (enter, exit)), &name, &args)
+    }
+
+    fn phase(&mut self, phase: &Phase<'_>) -> Result<()> {
+        let args = Value::Object(of_phase(phase, &self.trace.sites));
+        let name = Value::from(phase.name());
+        self.slice("phase", (&phase.lane, phase.times), &name, &args)
     }
 
     fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {

@@ -7,15 +7,17 @@ use anyhow::Result;
 
 use crate::directory::{Directory, Named};
 use crate::format::{Format, FormatKind};
+use crate::level::Level;
 use crate::tables::{Cell, Sink, Tables, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: FormatKind = FormatKind {
     name: "csv",
     endings: &[".csv"],
-    about: "tables in a directory: events, messages, sites, ranks, comms, waits",
+    about: "tables in a directory: events, messages, sites, ranks, comms, waits, phases, totals",
     needs_times: false,
     by_rank: false,
+    levels: Level::ALL,
     whole_only: false,
     has_waits: true,
     is_series: false,
@@ -26,7 +28,8 @@ pub(crate) const KIND: FormatKind = FormatKind {
 
 struct Files {
     directory: Directory,
-    writers: Vec<csv::Writer<BufWriter<Named>>>,
+    /// By table; those of other levels are not there.
+    writers: Vec<Option<csv::Writer<BufWriter<Named>>>>,
     number: String,
 }
 
@@ -34,9 +37,13 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let directory = Directory::create(target)?;
     let mut writers = Vec::new();
     for table in files(trace) {
+        let Some(table) = table else {
+            writers.push(None);
+            continue;
+        };
         let mut writer = csv::Writer::from_writer(directory.file(&format!("{}.csv", table.name))?);
         writer.write_record(table.columns.iter().map(|column| column.name))?;
-        writers.push(writer);
+        writers.push(Some(writer));
     }
     Ok(Box::new(Tables::new(Files { directory, writers, number: String::new() }, trace)))
 }
@@ -44,7 +51,7 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
 impl Sink for Files {
     fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<()> {
         use std::fmt::Write as _;
-        let Some(writer) = self.writers.get_mut(table) else { return Ok(()) };
+        let Some(Some(writer)) = self.writers.get_mut(table) else { return Ok(()) };
         for cell in cells {
             match cell {
                 Cell::None => writer.write_field("")?,
@@ -61,7 +68,7 @@ impl Sink for Files {
     }
 
     fn finish(&mut self) -> Result<()> {
-        for writer in std::mem::take(&mut self.writers) {
+        for writer in std::mem::take(&mut self.writers).into_iter().flatten() {
             let mut file = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
             file.flush()?;
         }

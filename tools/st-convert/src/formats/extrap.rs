@@ -12,6 +12,7 @@ use st_cli::Output;
 use st_model::num::{Exact as _, float, narrow};
 
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::profile::{Profile, Sums};
 use crate::trace::Trace;
@@ -22,6 +23,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "sums per call path of a series of runs, an input each, for Extra-P",
     needs_times: true,
     by_rank: true,
+    levels: &[Level::Summary],
     whole_only: false,
     has_waits: true,
     is_series: true,

@@ -12,6 +12,7 @@ use st_cli::Output;
 use st_model::num::Exact as _;
 
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::script::{Op, Script};
 use crate::trace::Trace;
@@ -22,6 +23,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "a schedule in GOAL: LogGOPSim, ATLAHS",
     needs_times: false,
     by_rank: true,
+    levels: &[Level::Calls],
     whole_only: true,
     has_waits: false,
     is_series: false,

@@ -19,6 +19,7 @@ use foldhash::fast::FixedState;
 
 use crate::directory::{Directory, Named};
 use crate::format::{Format, FormatKind};
+use crate::level::Level;
 use crate::tables::{Cell, Column, Sink, Table, Tables, Type, files};
 use crate::trace::Trace;
 
@@ -28,6 +29,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "the same tables as Parquet: pandas, polars, DuckDB, Spark",
     needs_times: false,
     by_rank: false,
+    levels: Level::ALL,
     whole_only: false,
     has_waits: true,
     is_series: false,
@@ -69,12 +71,14 @@ struct Writing {
 
 struct Files {
     directory: Directory,
-    files: Vec<Writing>,
+    /// By table; those of other levels are not there.
+    files: Vec<Option<Writing>>,
 }
 
 fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     let directory = Directory::create(target)?;
-    let files = files(trace).iter().map(|table| begin(table, &directory)).collect::<Result<_>>()?;
+    let begin = |table: Option<&'static Table>| table.map(|table| begin(table, &directory)).transpose();
+    let files = files(trace).map(begin).collect::<Result<_>>()?;
     Ok(Box::new(Tables::new(Files { directory, files }, trace)))
 }
 
@@ -189,11 +193,11 @@ impl Writing {
 
 impl Sink for Files {
     fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<()> {
-        self.files.get_mut(table).map_or(Ok(()), |file| file.row(cells))
+        self.files.get_mut(table).and_then(Option::as_mut).map_or(Ok(()), |file| file.row(cells))
     }
 
     fn finish(&mut self) -> Result<()> {
-        for file in &mut self.files {
+        for file in self.files.iter_mut().flatten() {
             file.hand_over()?;
             file.end()?;
         }

@@ -11,6 +11,7 @@ use st_model::num::Exact as _;
 
 use crate::directory::{Directory, Named};
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::script::{ALGORITHMS, End, Op, Script, network};
 use crate::trace::Trace;
@@ -21,6 +22,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "a time-independent trace in a directory: SimGrid's smpirun -replay",
     needs_times: false,
     by_rank: true,
+    levels: &[Level::Calls],
     whole_only: true,
     has_waits: false,
     is_series: false,

@@ -1,7 +1,8 @@
-//! Tables of calls, messages, call sites, ranks and waits, for whoever writes tables: CSV and Parquet.
+//! Tables of calls, messages, call sites, ranks and waits, of phases, and of sums, for whoever writes tables: CSV and Parquet.
 
 mod schema;
 mod sink;
+mod totals;
 mod waits;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,21 +17,29 @@ use st_model::values::error_class;
 use crate::exchanges::{Exchange, Side};
 use crate::format::{Call, Format, Summary};
 use crate::groups::{Group, Groups};
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::numbering::Numbering;
+use crate::phase::Phase;
 use crate::trace::Trace;
 use crate::walk::Tell;
 use crate::words::function;
 
-pub use schema::{COMMS, Column, EVENTS, MESSAGES, RANKS, SITES, TABLES, Table, Type, WAITS};
+pub use schema::{COMMS, Column, EVENTS, MESSAGES, PHASES, RANKS, SITES, TABLES, TOTALS, Table, Type, WAITS};
 pub use sink::{Cell, Sink};
 
 use sink::{count, known, maybe};
+use totals::Totals;
 
-/// The tables that are files of a trace: that of waits is the last one, and there if it is asked for.
-pub(crate) fn files(trace: &Trace) -> &'static [Table] {
-    TABLES.get(..if trace.waits { TABLES.len() } else { WAITS }).unwrap_or(&TABLES)
+/// All tables, in their order: those that are files of a trace at its level.
+pub(crate) fn files(trace: &Trace) -> impl Iterator<Item = Option<&'static Table>> {
+    let is_file = |table: usize| match trace.level {
+        Level::Calls => table < WAITS || table == WAITS && trace.waits,
+        Level::Phases => matches!(table, PHASES | SITES),
+        Level::Summary => matches!(table, TOTALS | SITES | RANKS),
+    };
+    TABLES.iter().enumerate().map(move |(at, table)| is_file(at).then_some(table))
 }
 
 /// What is added up for a rank.
@@ -50,12 +59,13 @@ pub(crate) struct Tables<'a, S> {
     groups: Named,
     /// Names of functions that the call table does not list have to be made once per call.
     names: HashMap<(usize, u32), String, FixedState>,
+    totals: Totals,
 }
 
 impl<'a, S: Sink> Tables<'a, S> {
     pub(crate) fn new(sink: S, trace: &'a Trace) -> Self {
         let (sums, groups, names) = (HashMap::default(), Named::default(), HashMap::default());
-        Self { sink, trace, sums, groups, names }
+        Self { sink, trace, sums, groups, names, totals: Totals::default() }
     }
 
     /// The same trace's tables where others have read other ranks.
@@ -202,6 +212,9 @@ impl<S: Sink> Format for Tables<'_, S> {
         sums.calls += event.calls();
         sums.sent = sums.sent.saturating_add(call.sent);
         sums.received = sums.received.saturating_add(call.received);
+        if self.trace.level == Level::Summary {
+            return self.totals.add(self.trace, call, &mut self.sink);
+        }
         let ends = Ends::of(call);
         let numbering = &self.trace.numbering;
         let group = ends.group.and_then(|group| self.groups.number(numbering, call.groups, group));
@@ -268,11 +281,40 @@ impl<S: Sink> Format for Tables<'_, S> {
         )
     }
 
+    fn phase(&mut self, phase: &Phase<'_>) -> Result<()> {
+        self.sink.row(
+            PHASES,
+            &[
+                Cell::Int(phase.lane.rank.into()),
+                maybe(phase.of.map(|of| of.number)),
+                maybe(phase.of.and_then(|of| of.level)),
+                phase.iteration.map_or(Cell::None, count),
+                Cell::Text(phase.function),
+                maybe(phase.site),
+                Cell::Int(phase.times.0),
+                Cell::Int(phase.times.1),
+                count(phase.calls),
+                count(phase.compute),
+                count(phase.mpi),
+                phase.wait.map_or(Cell::None, count),
+            ],
+        )
+    }
+
     fn finish(&mut self, _: &Summary<'_>) -> Result<Losses> {
         self.sites()?;
-        self.sum_up()?;
-        if self.trace.waits {
-            self.waits(&|_| Ok(()))?;
+        match self.trace.level {
+            Level::Calls => {
+                self.sum_up()?;
+                if self.trace.waits {
+                    self.waits(&|_| Ok(()))?;
+                }
+            }
+            Level::Phases => {}
+            Level::Summary => {
+                self.totals.finish(self.trace, &mut self.sink)?;
+                self.ranks()?;
+            }
         }
         self.sink.finish()?;
         Ok(Losses::default())

@@ -61,9 +61,13 @@ pub const RANKS: usize = 3;
 pub const COMMS: usize = 4;
 /// Index of a table in [`TABLES`].
 pub const WAITS: usize = 5;
+/// Index of a table in [`TABLES`].
+pub const PHASES: usize = 6;
+/// Index of a table in [`TABLES`].
+pub const TOTALS: usize = 7;
 
 /// All tables; st-convert(1) says what the columns mean.
-pub const TABLES: [Table; 6] = [
+pub const TABLES: [Table; 8] = [
     Table {
         name: "events",
         columns: &[
@@ -142,6 +146,37 @@ pub const TABLES: [Table; 6] = [
             index("for_rank"),
             text("for_function"),
             maybe(index("for_site")),
+        ],
+    },
+    Table {
+        name: "phases",
+        columns: &[
+            index("rank"),
+            maybe(index("loop")),
+            maybe(small("level")),
+            maybe(large("iteration")),
+            text("function"),
+            maybe(index("site")),
+            large("begin_ns"),
+            large("end_ns"),
+            small("calls"),
+            small("compute_ns"),
+            small("mpi_ns"),
+            maybe(small("wait_ns")),
+        ],
+    },
+    Table {
+        name: "totals",
+        columns: &[
+            index("rank"),
+            text("function"),
+            maybe(index("site")),
+            large("calls"),
+            maybe(large("time_ns")),
+            maybe(large("before_ns")),
+            large("sent_bytes"),
+            large("received_bytes"),
+            maybe(large("wait_ns")),
         ],
     },
 ];

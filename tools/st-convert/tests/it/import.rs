@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 use crate::common::{KERNELS, Made, kernel_of};
 use clap::Parser as _;
 use st_kernels::Kernel;
-use st_model::section::Section;
+use st_model::calls::CallTable;
+use st_model::section::{Ended, NO_SYM, Section, Sym};
 use st_stream::{ReadOptions, Trace};
 
 /// Prints the trace as JSON lines into a file.
@@ -72,6 +73,62 @@ fn what_is_printed_comes_back_as_it_was() {
         assert_eq!((trace.header.program.as_str(), trace.header.world), ("app", 4));
         assert_eq!(trace.provenance.last().unwrap().tool, "st-convert");
     }
+}
+
+/// A function and the place of its call.
+type Place = Option<(String, u128)>;
+
+/// Where a thread stopped.
+#[derive(PartialEq, Debug)]
+struct End {
+    at: (u32, u32, u64),
+    last: Place,
+    inside: Place,
+    entered: i64,
+}
+
+fn ends(trace: &[Section]) -> Vec<End> {
+    let place = |section: &Section, sym: Sym| {
+        let symbol = section.symbols.get(usize::try_from(sym).unwrap())?;
+        let site = section.sites.get(symbol.site).unwrap().id;
+        Some((CallTable::builtin().get(symbol.call).unwrap().name.clone(), site))
+    };
+    let zero = zero(trace);
+    let each = trace.iter().flat_map(|section| section.ended.iter().map(move |ended| (section, ended)));
+    let end = |(section, e): (&Section, &Ended)| {
+        let entered = if e.inside == NO_SYM { 0 } else { e.entered - zero };
+        let (last, inside) = (place(section, e.last), place(section, e.inside));
+        End { at: (e.rank, e.thread, e.calls), last, inside, entered }
+    };
+    each.map(end).collect()
+}
+
+#[test]
+fn where_ranks_stopped_comes_back() {
+    let mut sections = kernel_of(Kernel::Threads, 4).sections;
+    for section in &mut sections[1..3] {
+        let rank = section.ranks.iter().next().unwrap();
+        for thread in 0..section.threads.len() {
+            let mut events = section.events(thread, rank).unwrap().timed();
+            let (mut calls, mut last, mut exit) = (0, NO_SYM, 0);
+            while let Some(event) = events.next_event().unwrap() {
+                (calls, last) = (calls + event.calls(), event.sym);
+                exit = event.times.unwrap().1;
+            }
+            // One thread was in its first call once more.
+            let inside = if rank == 2 && thread == 0 { 0 } else { NO_SYM };
+            let entered = if inside == NO_SYM { 0 } else { exit + 50 };
+            let thread = u32::try_from(thread).unwrap();
+            section.ended.push(Ended { rank, thread, calls, last, inside, entered });
+        }
+    }
+    let made = Made::of(sections);
+    lines(&made, &[]);
+    let (trace, told) = imported(&made, "app.jsonl");
+    let wanted = ends(&made.sections);
+    assert!(wanted.len() > 2 && wanted.iter().filter(|end| end.inside.is_some()).count() == 1);
+    assert_eq!(ends(&trace.sections), wanted);
+    assert!(!told.contains("warning"), "{told}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod common;
 mod cube;
 mod damaged;
 mod import;
+mod levels;
 mod otf2;
 mod otf2_import;
 mod paraver;

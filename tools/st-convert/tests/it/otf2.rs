@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{At, KERNELS, Made, kernel};
+use crate::tables::{csv, number};
 use st_kernels::Kernel;
 
 /// An event: kind, location, time, attributes.
@@ -126,4 +127,29 @@ fn an_archive_of_some_ranks_is_whole_in_itself() {
     assert_eq!(sent.len(), received.len());
     assert_eq!(sent.len(), made.messages().iter().filter(|(f, t, _)| f.0 % 2 == 1 && t.0 % 2 == 1).count());
     assert!(!sent.is_empty());
+}
+
+#[test]
+fn phases_are_regions_with_their_times() {
+    let made = kernel(Kernel::Stencil2d);
+    let level = ["--level", "phases", "--waits", "-o"];
+    let rows = csv(&made.convert(&[&level[..], &["app.csv"]].concat()).0, "phases");
+    let Some(events) = archive(&made, &[&level[..], &["app.otf2"]].concat()).as_deref().and_then(events)
+    else {
+        return;
+    };
+    assert_eq!(events.len(), 3 * rows.len());
+    let mut by_rank: Vec<&[Event]> = events.chunks(1).collect();
+    by_rank.sort_by_key(|event| event[0].location);
+    for (row, event) in rows.iter().zip(by_rank.chunks(3)) {
+        let [enter, metric, leave] = [&event[0][0], &event[1][0], &event[2][0]];
+        assert_eq!([&*enter.kind, &*metric.kind, &*leave.kind], ["ENTER", "METRIC", "LEAVE"]);
+        assert_eq!(enter.location, number::<u64>(row, "rank"));
+        assert_eq!((enter.time, leave.time), (number(row, "begin_ns"), number(row, "end_ns")));
+        let name = if row["loop"].is_empty() { "between" } else { "loop of " };
+        assert!(enter.rest.starts_with(&format!("Region: \"{name}")), "{}", enter.rest);
+        for column in ["compute_ns", "mpi_ns", "wait_ns"] {
+            assert!(metric.rest.contains(&row[column]), "{column} {}", metric.rest);
+        }
+    }
 }

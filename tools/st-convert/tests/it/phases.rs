@@ -7,7 +7,7 @@ use st_model::columns::Column;
 use st_model::section::Section;
 
 /// A rank's calls, each of 10 ns and 100 ns after the one before.
-fn rank(calls: &[(&str, &str, &[i64])]) -> Section {
+pub(crate) fn rank(calls: &[(&str, &str, &[i64])]) -> Section {
     let mut recorder = RankRecorder::new(0, Options::default());
     recorder.open_thread(0);
     let mut column = Column::default();

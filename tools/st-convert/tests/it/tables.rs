@@ -11,16 +11,16 @@ use st_kernels::Kernel;
 use st_model::rank_times::rank_times;
 use st_reduce::merge::merge;
 
-type Row = BTreeMap<String, String>;
+pub(crate) type Row = BTreeMap<String, String>;
 
 const TABLES: [&str; 5] = ["events", "messages", "sites", "ranks", "comms"];
 
-fn csv(directory: &Path, table: &str) -> Vec<Row> {
+pub(crate) fn csv(directory: &Path, table: &str) -> Vec<Row> {
     let mut reader = csv::Reader::from_path(directory.join(format!("{table}.csv"))).unwrap();
     reader.deserialize().map(Result::unwrap).collect()
 }
 
-fn parquet(directory: &Path, table: &str) -> Vec<Row> {
+pub(crate) fn parquet(directory: &Path, table: &str) -> Vec<Row> {
     let file = File::open(directory.join(format!("{table}.parquet"))).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
     let text = |field: &Field| match field {
@@ -33,7 +33,7 @@ fn parquet(directory: &Path, table: &str) -> Vec<Row> {
     rows.map(|row| row.get_column_iter().map(|(name, field)| (name.clone(), text(field))).collect()).collect()
 }
 
-fn number<T: std::str::FromStr>(row: &Row, column: &str) -> T
+pub(crate) fn number<T: std::str::FromStr>(row: &Row, column: &str) -> T
 where
     T::Err: std::fmt::Debug,
 {

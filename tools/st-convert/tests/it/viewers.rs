@@ -8,7 +8,7 @@ use serde_json::Value;
 use st_kernels::Kernel;
 
 /// ns of a time in µs.
-fn ns(value: &Value) -> i64 {
+pub(crate) fn ns(value: &Value) -> i64 {
     let text = value.to_string();
     let (whole, part) = text.split_once('.').unwrap_or((&text, "0"));
     let sign = if whole.starts_with('-') { -1 } else { 1 };
@@ -146,6 +146,37 @@ fn perfetto(bytes: &[u8]) -> Read {
     }
     out.messages = ends.into_iter().map(|(flow, to)| (flows[&flow], to)).collect();
     out
+}
+
+/// Slices of phases: rank, begin, end and time in MPI, and name. The packets of one follow each other.
+pub(crate) fn slices(bytes: &[u8]) -> Vec<(u32, (i64, i64, i64), String)> {
+    let mut texts: BTreeMap<(u64, u64), String> = BTreeMap::new();
+    let (mut tracks, mut all, mut open) = (BTreeMap::new(), Vec::new(), None);
+    for (_, packet) in fields(bytes) {
+        let packet = packet.message();
+        for (kind, interned) in packet.of(12).flat_map(|data| data.message().all) {
+            let entry = interned.message();
+            texts.insert((kind, entry.number(1)), entry.text(2));
+        }
+        for track in packet.of(60).map(|track| track.message()) {
+            let pid = track.of(4).next().map(|thread| thread.message().number(1));
+            tracks.extend(pid.map(|pid| (track.number(1), u32::try_from(pid - 1).unwrap())));
+        }
+        for event in packet.of(11).map(|event| event.message()) {
+            let at = i64::try_from(packet.number(8)).unwrap();
+            if event.number(9) == 1 {
+                let notes = event.of(4).map(|note| note.message());
+                let mut mpi = notes.filter(|note| texts[&(3, note.number(1))] == "mpi_ns");
+                let mpi = mpi.next().unwrap().signed(4);
+                open = Some((tracks[&event.number(11)], at, mpi, texts[&(2, event.number(10))].clone()));
+            } else {
+                let (rank, begin, mpi, name) = open.take().unwrap();
+                assert_eq!((event.number(9), tracks[&event.number(11)]), (2, rank));
+                all.push((rank, (begin, at, mpi), name));
+            }
+        }
+    }
+    all
 }
 
 #[test]

@@ -13,6 +13,7 @@ use st_explain::WaitKind;
 use st_model::num::{Exact as _, float, narrow, saturate};
 
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::profile::{Profile, Sums};
 use crate::trace::Trace;
@@ -24,6 +25,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "sums per call path and rank for Cube, Scalasca and pyCubexR",
     needs_times: true,
     by_rank: true,
+    levels: &[Level::Summary],
     whole_only: false,
     has_waits: true,
     is_series: false,

@@ -6,11 +6,12 @@ use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_model::num::{Exact as _, narrow};
 
-use super::library::{Definition, Definitions};
+use super::library::{Definition, Definitions, MEASURED};
 use super::members::there;
 use super::regions::MPI;
 use super::{Otf2, location};
 use crate::format::Summary;
+use crate::level::Level;
 use crate::otf2::UNDEFINED;
 
 /// `OTF2_LOCATION_GROUP_TYPE_PROCESS`.
@@ -55,7 +56,22 @@ impl Otf2<'_> {
             let name = strings.number(&region.name)?;
             to.write(Definition::Region(number, name, region.role, region.paradigm))?;
         }
+        if self.trace.level == Level::Phases {
+            self.define_measures(&to, &mut strings)?;
+        }
         self.define_communicators(summary, &to, &mut strings)
+    }
+
+    /// What is measured of phases.
+    fn define_measures(&self, to: &Definitions<'_>, strings: &mut Strings<'_>) -> Result<()> {
+        let unit = strings.number("s")?;
+        let names = ["computation", "in MPI", "waiting"];
+        let count = if self.trace.waits { names.len() } else { names.len() - 1 };
+        for (name, number) in names.iter().zip(0..).take(count) {
+            let name = strings.number(name)?;
+            to.write(Definition::Measure(number, name, unit))?;
+        }
+        to.write(Definition::Measures(MEASURED, u8::try_from(count)?))
     }
 
     /// Nodes, ranks and threads.

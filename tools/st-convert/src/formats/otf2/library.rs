@@ -57,6 +57,10 @@ functions! {
     group = "GlobalDefWriter_WriteGroup"(Handle, u32, u32, u8, u8, u32, u32, *const u64) -> c_int;
     comm = "GlobalDefWriter_WriteComm"(Handle, u32, u32, u32, u32, u32) -> c_int;
     inter_comm = "GlobalDefWriter_WriteInterComm"(Handle, u32, u32, u32, u32, u32, u32) -> c_int;
+    metric_member =
+        "GlobalDefWriter_WriteMetricMember"(Handle, u32, u32, u32, u8, u8, u8, u8, i64, u32) -> c_int;
+    metric_class = "GlobalDefWriter_WriteMetricClass"(Handle, u32, u8, *const u32, u8, u8) -> c_int;
+    metric = "EvtWriter_Metric"(Handle, Handle, u64, u32, u8, *const u8, *const u64) -> c_int;
     enter = "EvtWriter_Enter"(Handle, Handle, u64, u32) -> c_int;
     leave = "EvtWriter_Leave"(Handle, Handle, u64, u32) -> c_int;
     send = "EvtWriter_MpiSend"(Handle, Handle, u64, u32, u32, u32, u64) -> c_int;
@@ -93,7 +97,30 @@ pub(super) enum Definition<'a> {
     Comm(u32, u32, u32),
     /// Number, name, both groups.
     InterComm(u32, u32, [u32; 2]),
+    /// A time that is measured: number, name, unit.
+    Measure(u32, u32, u32),
+    /// What is measured together: number, and how many of the times, the first ones.
+    Measures(u32, u8),
 }
+
+/// `OTF2_TYPE_UINT64`.
+const UINT64: u8 = 4;
+/// `OTF2_METRIC_TYPE_USER`.
+const USER: u8 = 3;
+/// `OTF2_METRIC_ABSOLUTE_NEXT`: a value is that of the time until the next one.
+const ABSOLUTE_NEXT: u8 = 1 | 3 << 4;
+/// `OTF2_BASE_DECIMAL`, and the exponent of ns.
+const DECIMAL: u8 = 1;
+const NANO: i64 = -9;
+/// `OTF2_METRIC_ASYNCHRONOUS`.
+const ASYNCHRONOUS: u8 = 2;
+/// Number of what is measured together.
+pub(super) const MEASURED: u32 = 0;
+/// `OTF2_RECORDER_KIND_CPU`.
+const BY_THREADS: u8 = 2;
+/// Times that are measured together at most.
+const MEASURES: usize = 3;
+const NUMBERS: [u32; MEASURES] = [0, 1, 2];
 
 /// Writes one location's events.
 #[derive(Clone, Copy, Debug)]
@@ -199,6 +226,19 @@ impl Archive {
         })
     }
 
+    /// Writes times, in ns, that hold from a time on: of the first so many that are measured together.
+    pub(super) fn measure(&self, writer: Writer, time: u64, all: [Option<u64>; MEASURES]) -> Result<()> {
+        let types = [UINT64; MEASURES];
+        let count: u8 = all.iter().flatten().map(|_| 1).sum();
+        let values = all.map(Option::unwrap_or_default);
+        let (w, no) = (writer.0.as_ptr(), null_mut());
+        // SAFETY: as in `record`; both lists have as many elements as are counted at least, of one and of eight bytes, as the
+        // library's types of them have, and outlive the call, which copies them.
+        check(unsafe {
+            (self.functions.metric)(w, no, time, MEASURED, count, types.as_ptr(), values.as_ptr())
+        })
+    }
+
     /// Ends all events, and begins the definitions: first an empty file of them for each location, which readers look for.
     pub(super) fn definitions(&self, locations: impl Iterator<Item = u64>) -> Result<Definitions<'_>> {
         let (to, f) = (self.handle.as_ptr(), &self.functions);
@@ -264,6 +304,22 @@ impl Definitions<'_> {
                 Definition::Comm(number, name, group) => (f.comm)(w, number, name, group, UNDEFINED, 0),
                 Definition::InterComm(number, name, [a, b]) => {
                     (f.inter_comm)(w, number, name, a, b, UNDEFINED, 0)
+                }
+                Definition::Measure(number, name, unit) => (f.metric_member)(
+                    w,
+                    number,
+                    name,
+                    UNDEFINED,
+                    USER,
+                    ABSOLUTE_NEXT,
+                    UINT64,
+                    DECIMAL,
+                    NANO,
+                    unit,
+                ),
+                Definition::Measures(number, count) => {
+                    let count = count.min(NUMBERS.len().try_into()?);
+                    (f.metric_class)(w, number, count, NUMBERS.as_ptr(), ASYNCHRONOUS, BY_THREADS)
                 }
             }
         })

@@ -19,10 +19,12 @@ use st_model::num::{Exact as _, saturate};
 use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::directory::Directory;
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::frames::functions;
 use crate::losses::Losses;
 use crate::trace::Trace;
 use crate::words::function;
+use crate::phase::Phase;
 use crate::otf2::{NAME, Operation, PROGRAM, Peer, Record};
 use library::{Archive, Writer};
 use members::Members;
@@ -34,6 +36,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "an OTF2 archive in a directory: Vampir, Scalasca, Pipit, otf2-print",
     needs_times: true,
     by_rank: true,
+    levels: &[Level::Calls, Level::Phases],
     whole_only: false,
     has_waits: false,
     is_series: false,
@@ -285,6 +288,18 @@ impl Otf2<'_> {
         self.record(exit, Record::Leave(region))
     }
 
+    fn write_phase(&mut self, phase: &Phase<'_>) -> Result<()> {
+        let region = self.regions.of_phase(phase);
+        let (begin, end) = phase.times;
+        self.begin_location(phase.at)?;
+        self.record(begin, Record::Enter(region))?;
+        if let Some(Location { written, writer, .. }) = &mut self.location {
+            written.events += 1;
+            self.archive.measure(*writer, written.time, [Some(phase.compute), Some(phase.mpi), phase.wait])?;
+        }
+        self.record(end, Record::Leave(region))
+    }
+
     /// What all calls have in common, and threads without calls.
     fn write_rest(&mut self, summary: &Summary<'_>) -> Result<()> {
         self.end_location()?;
@@ -302,6 +317,10 @@ impl Otf2<'_> {
 impl Format for Otf2<'_> {
     fn call(&mut self, call: &Call<'_>) -> Result<()> {
         self.write(call).with_context(|| self.directory.unwritten())
+    }
+
+    fn phase(&mut self, phase: &Phase<'_>) -> Result<()> {
+        self.write_phase(phase).with_context(|| self.directory.unwritten())
     }
 
     fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {

@@ -9,6 +9,10 @@ use st_model::calls::words::ABSENT;
 use st_model::event::Event;
 use st_model::num::narrow;
 
+use crate::phase::Phase;
+
+/// `OTF2_PARADIGM_USER`: parts of the program.
+const USER: u8 = 1;
 /// `OTF2_PARADIGM_COMPILER`: functions of the program.
 const COMPILER: u8 = 2;
 /// `OTF2_PARADIGM_MPI`.
@@ -48,6 +52,12 @@ impl Regions {
     pub(super) fn of_program(&mut self, name: &str) -> u32 {
         // OTF2_REGION_ROLE_FUNCTION
         self.number(COMPILER, name, 1)
+    }
+
+    pub(super) fn of_phase(&mut self, phase: &Phase<'_>) -> u32 {
+        let is_loop = phase.of.is_some_and(|of| of.level.is_none());
+        // OTF2_REGION_ROLE_LOOP, OTF2_REGION_ROLE_CODE
+        self.number(USER, phase.name(), if is_loop { 3 } else { 4 })
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Region> {

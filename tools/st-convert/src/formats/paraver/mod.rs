@@ -17,6 +17,7 @@ use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
@@ -31,6 +32,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "a trace of Paraver, with .pcf and .row beside it",
     needs_times: true,
     by_rank: false,
+    levels: &[Level::Calls],
     whole_only: false,
     has_waits: false,
     is_series: false,

@@ -21,11 +21,13 @@ use st_model::num::{Exact as _, saturate};
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
+use crate::level::Level;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::Message;
+use crate::phase::Phase;
 use crate::trace::Trace;
-use crate::words::{function, parameters};
+use crate::words::{function, of_phase, parameters};
 use counters::{Counter, waiting};
 use interning::Interning;
 use schema::{
@@ -40,6 +42,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     about: "Perfetto's trace: ui.perfetto.dev, trace_processor (SQL)",
     needs_times: true,
     by_rank: false,
+    levels: &[Level::Calls, Level::Phases],
     whole_only: false,
     has_waits: false,
     is_series: false,
@@ -80,7 +83,8 @@ struct Perfetto<'a> {
 }
 
 fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
-    let waits = waiting(trace)?;
+    // Of sums it is not told who waits when.
+    let waits = if trace.level == Level::Calls { waiting(trace)? } else { Vec::new() };
     let mut perfetto = Perfetto {
         out: Some(Output::stream(target)?),
         trace,
@@ -99,8 +103,9 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
 
 impl Perfetto<'_> {
     fn tracks(&mut self) -> Result<()> {
-        let counters = [(IN_FLIGHT, "bytes in flight", SIZE_BYTES), (WAITING, "waiting ranks", COUNT)];
-        for (uuid, name, unit) in counters {
+        let all = [(IN_FLIGHT, "bytes in flight", SIZE_BYTES), (WAITING, "waiting ranks", COUNT)];
+        let counters = if self.trace.level == Level::Calls { &all[..] } else { &[] };
+        for &(uuid, name, unit) in counters {
             let counter = Some(CounterDescriptor { unit });
             self.track(TrackDescriptor { uuid, name: name.into(), counter, ..Default::default() })?;
         }
@@ -214,6 +219,22 @@ impl Format for Perfetto<'_> {
         }
         self.held.insert((call.at, call.event.index), Held { exit, awaited, flows: Vec::new() });
         Ok(())
+    }
+
+    fn phase(&mut self, phase: &Phase<'_>) -> Result<()> {
+        let debug_annotations = self.interning.annotations(of_phase(phase, &self.trace.sites));
+        let name_iid = self.interning.name(phase.name());
+        let category_iids = vec![self.interning.category("phase")];
+        let event = TrackEvent {
+            category_iids,
+            debug_annotations,
+            r#type: SLICE_BEGIN,
+            name_iid,
+            track_uuid: THREADS + phase.at.to_u64(),
+            ..Default::default()
+        };
+        self.event(phase.times.0, event)?;
+        self.end(phase.at, phase.times.1, Vec::new())
     }
 
     fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {

@@ -1,0 +1,125 @@
+//! What each rank does in each iteration of the outermost loops or each phase, and between them.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use foldhash::fast::FixedState;
+use st_cli::counted;
+use st_explain::{LoopId, Place, Stretch, Waited, stretches};
+use st_model::calls::CallId;
+use st_model::num::narrow;
+
+use crate::choice::Chosen;
+use crate::format::Format;
+use crate::losses::Losses;
+use crate::phase::{Loop, Phase};
+use crate::trace::{Lane, Trace};
+use crate::waits::{name, of_calls};
+use crate::walk::Tell;
+use crate::window::Window;
+
+/// What has been handed to a format.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    /// Iterations or phases of all ranks, and what lies between them.
+    pub(crate) phases: u64,
+    /// Loops, or levels of phases.
+    pub(crate) loops: usize,
+    /// What they leave out.
+    pub(crate) losses: Losses,
+}
+
+/// Hands the phases of a trace's ranks to a format: those that overlap the window, as a whole.
+///
+/// *Cost:* O(calls); with waits what [`of_calls`] does.
+///
+/// # Errors
+///
+/// If a rank cannot be read back, if no more is wanted, or if the format cannot be written.
+pub(crate) fn phases(trace: &Trace, tell: Tell<'_>, format: &mut dyn Format) -> Result<Handed> {
+    let mut waits = waits(trace)?;
+    let (mut loops, mut losses) = (Loops::default(), Losses::default());
+    for (lane, at) in trace.lanes.iter().zip(0u32..) {
+        if lane.thread > 0 {
+            losses.add("calls of threads that are not the first of their rank", lane.calls);
+            continue;
+        }
+        losses.add("calls whose times are not known", lane.calls.saturating_sub(lane.timed));
+        let own = waits.remove(&lane.rank).unwrap_or_default();
+        stretches((trace.section(lane), lane.rank), trace.by, own, &mut |stretch| {
+            tell(stretch.calls)?;
+            loops.hand(trace, (at, lane), stretch, format)
+        })?;
+    }
+    Ok(Handed { phases: loops.phases, loops: loops.met.len(), losses })
+}
+
+/// The waits of each rank, if they are asked for: also those outside of the window, for phases are written as a whole.
+fn waits(trace: &Trace) -> Result<HashMap<u32, Vec<Waited>, FixedState>> {
+    let mut all: HashMap<u32, Vec<Waited>, FixedState> = HashMap::default();
+    if trace.waits {
+        let whole = Trace { window: Window::ALL, chosen: Chosen::default(), ..trace.clone() };
+        of_calls(&whole, &|_| Ok(()))?.each.iter().for_each(|w| all.entry(w.rank).or_default().push(*w));
+    }
+    Ok(all)
+}
+
+/// Loops and functions that have been met.
+#[derive(Default)]
+struct Loops {
+    phases: u64,
+    met: HashMap<LoopId, Loop, FixedState>,
+    functions: HashMap<CallId, String, FixedState>,
+}
+
+impl Loops {
+    fn hand(
+        &mut self,
+        trace: &Trace,
+        (at, lane): (u32, &Lane),
+        stretch: &Stretch,
+        format: &mut dyn Format,
+    ) -> Result<()> {
+        let Stretch { of, place, enter, calls, moment } = stretch;
+        let since = |time: i64| time.saturating_sub(trace.zero.unwrap_or(0));
+        let times = (since(moment.begin), since(moment.end));
+        let first = (since(*enter), times.1);
+        let Place { call, site } = *place;
+        let site = site.and_then(|id| trace.sites.number(id));
+        let function = self.functions.entry(call).or_insert_with(|| name(trace, call));
+        let number = narrow(self.met.len());
+        let of = of.map(|(id, turn)| {
+            let make = || Loop::new(trace, (id, number), (function, site));
+            (&*self.met.entry(id).or_insert_with(make), turn)
+        });
+        // Numbers of loops are the same whatever part of the run is written.
+        if !trace.window.has(times) || !trace.chosen.is_in_phase(lane.rank, Some(first)) {
+            return Ok(());
+        }
+        self.phases += 1;
+        format.phase(&Phase {
+            at,
+            lane: *lane,
+            of: of.map(|(of, _)| of),
+            iteration: of.map(|(_, turn)| turn),
+            function,
+            site,
+            times,
+            calls: *calls,
+            compute: moment.time.saturating_sub(moment.mpi),
+            mpi: moment.mpi,
+            wait: trace.waits.then_some(moment.wait),
+        })
+    }
+}
+
+impl Loop {
+    fn new(trace: &Trace, (id, number): (LoopId, u32), (function, site): (&str, Option<u32>)) -> Self {
+        if id.turns == 0 {
+            return Self { number, level: Some(id.which), name: format!("phase {}", id.which) };
+        }
+        let place = site.map_or("", |site| trace.sites.place(site));
+        let from = if place.is_empty() { function.to_owned() } else { format!("{function}, {place}") };
+        Self { number, level: None, name: format!("loop of {} from {from}", counted(id.turns, "iteration")) }
+    }
+}

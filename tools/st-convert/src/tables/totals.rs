@@ -1,0 +1,116 @@
+//! The table of sums: of each call site and function on each rank.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::Result;
+use foldhash::fast::FixedState;
+use st_model::calls::CallId;
+use st_model::num::saturate;
+
+use super::schema::TOTALS;
+use super::sink::{Cell, Sink, count, maybe};
+use crate::format::Call;
+use crate::trace::Trace;
+use crate::waits::{name, of_calls};
+
+/// A call site, by number, and a function.
+type At = (Option<u32>, CallId);
+
+/// Sums of calls.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sums {
+    calls: u64,
+    /// In calls, ns; `None` if no time is known.
+    ns: Option<u64>,
+    /// Between them and the calls before, ns.
+    before: Option<u64>,
+    sent: u64,
+    received: u64,
+}
+
+/// Sums of the rank whose calls are read. *Cost:* O(1) per call; memory for the call sites of a rank and, with waits, for each wait.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    rank: Option<u32>,
+    sums: BTreeMap<At, Sums>,
+    /// When each of its threads' last call ended.
+    last: HashMap<u32, i64, FixedState>,
+    functions: HashMap<CallId, String, FixedState>,
+    /// By rank, once they are looked for.
+    waits: Option<HashMap<(u32, At), u64, FixedState>>,
+}
+
+impl Totals {
+    /// Adds a call; those of a rank follow each other.
+    pub(super) fn add<S: Sink>(&mut self, trace: &Trace, call: &Call<'_>, sink: &mut S) -> Result<()> {
+        if self.rank != Some(call.lane.rank) {
+            self.write(trace, sink)?;
+            self.rank = Some(call.lane.rank);
+        }
+        let site = (call.site != u32::MAX).then_some(call.site);
+        let sums = self.sums.entry((site, call.event.symbol.call)).or_default();
+        sums.calls = sums.calls.saturating_add(call.event.calls());
+        sums.sent = sums.sent.saturating_add(call.sent);
+        sums.received = sums.received.saturating_add(call.received);
+        let add = |sum: &mut Option<u64>, from: i64, to: i64| {
+            *sum = Some(sum.unwrap_or(0).saturating_add(saturate(to.saturating_sub(from))));
+        };
+        let Some((enter, exit)) = call.times else { return Ok(()) };
+        add(&mut sums.ns, enter, exit);
+        // Between calls that are chosen others may lie.
+        let last = self.last.insert(call.at, exit).filter(|_| trace.chosen.is_all());
+        if let Some(last) = last {
+            add(&mut sums.before, last, enter);
+        }
+        Ok(())
+    }
+
+    /// Writes the last rank.
+    pub(super) fn finish<S: Sink>(&mut self, trace: &Trace, sink: &mut S) -> Result<()> {
+        self.write(trace, sink)
+    }
+
+    fn write<S: Sink>(&mut self, trace: &Trace, sink: &mut S) -> Result<()> {
+        self.last.clear();
+        let Some(rank) = self.rank.take() else { return Ok(()) };
+        let waits = match &self.waits {
+            Some(known) => known,
+            None => self.waits.insert(waits(trace)?),
+        };
+        for ((site, call), sums) in std::mem::take(&mut self.sums) {
+            let function = self.functions.entry(call).or_insert_with(|| name(trace, call));
+            let wait = || waits.get(&(rank, (site, call))).copied().unwrap_or(0);
+            sink.row(
+                TOTALS,
+                &[
+                    Cell::Int(rank.into()),
+                    Cell::Text(function),
+                    maybe(site),
+                    count(sums.calls),
+                    sums.ns.map_or(Cell::None, count),
+                    sums.before.map_or(Cell::None, count),
+                    count(sums.sent),
+                    count(sums.received),
+                    trace.waits.then(wait).map_or(Cell::None, count),
+                ],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The waits of each call site, if they are asked for.
+fn waits(trace: &Trace) -> Result<HashMap<(u32, At), u64, FixedState>> {
+    let mut all = HashMap::default();
+    if !trace.waits {
+        return Ok(all);
+    }
+    let found = of_calls(trace, &|_| Ok(()))?;
+    for wait in &found.each {
+        let Some(place) = found.places.get(wait.place) else { continue };
+        let site = place.site.and_then(|id| trace.sites.number(id));
+        let sum: &mut u64 = all.entry((wait.rank, (site, place.call))).or_default();
+        *sum = sum.saturating_add(wait.ns);
+    }
+    Ok(all)
+}

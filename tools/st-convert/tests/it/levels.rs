@@ -1,0 +1,231 @@
+//! Phases and sums in the place of calls.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::common::{At, KERNELS, Known, Made, kernel};
+use crate::phases::rank;
+use crate::tables::{Row, csv, number, parquet};
+use crate::viewers::{ns, slices};
+use st_explain::{PhasesBy, analyse_each, phases};
+use st_kernels::Kernel;
+use st_model::calls::names;
+use st_reduce::merge::merge;
+
+fn said(made: &Made, words: &[&str]) -> (Option<i32>, String) {
+    let out = made.run(words);
+    (out.status.code(), String::from_utf8(out.stderr).unwrap())
+}
+
+fn sum(rows: &[Row], column: &str) -> i64 {
+    rows.iter().map(|row| number::<i64>(row, column)).sum()
+}
+
+/// Calls of a rank's first thread.
+fn first(calls: &BTreeMap<At, Known>, rank: u32) -> impl Iterator<Item = &Known> {
+    calls.range((rank, 0, 0)..(rank, 1, 0)).map(|(_, call)| call)
+}
+
+#[test]
+fn phases_follow_each_other_and_come_to_the_sums_of_calls() {
+    let mut iterations = 0;
+    for which in KERNELS {
+        let made = kernel(which);
+        let calls = made.calls();
+        let (path, text) = made.convert(&["-o", "app.csv", "--level", "phases", "--waits"]);
+        assert!(!path.join("events.csv").exists() && path.join("sites.csv").exists());
+        let rows = csv(&path, "phases");
+        let found = analyse_each(&made.sections, &|_| ()).unwrap();
+        for rank in 0..4 {
+            let own: Vec<Row> =
+                rows.iter().filter(|row| number::<u32>(row, "rank") == rank).cloned().collect();
+            let begins = own.iter().skip(1).map(|row| row["begin_ns"].clone());
+            assert!(own.iter().map(|row| row["end_ns"].clone()).zip(begins).all(|(end, begin)| end == begin));
+            let begin: i64 = number(own.first().unwrap(), "begin_ns");
+            assert_eq!(begin, first(&calls, rank).next().unwrap().1, "{which:?}");
+            let time = number::<i64>(own.last().unwrap(), "end_ns") - begin;
+            assert_eq!(time, sum(&own, "compute_ns") + sum(&own, "mpi_ns"), "{which:?} {rank}");
+            let mpi: i64 = first(&calls, rank).map(|call| call.2 - call.1).sum();
+            assert_eq!(sum(&own, "mpi_ns"), mpi, "{which:?} {rank}");
+            let waits = found.each.iter().filter(|w| w.rank == rank);
+            let of_first = waits.filter(|w| found.lanes[w.thread as usize].1 == 0).map(|w| w.ns).sum::<u64>();
+            assert_eq!(sum(&own, "wait_ns"), i64::try_from(of_first).unwrap(), "{which:?} {rank}");
+        }
+        // Those of st-stat.
+        let mut known = BTreeMap::new();
+        for of in phases(&made.sections, PhasesBy::Loop, &found.each).unwrap() {
+            for turn in &of.turns {
+                let sums = known.entry((of.turns.len(), turn.number)).or_insert((0, 0, 0));
+                *sums = (sums.0 + turn.time, sums.1 + turn.mpi, sums.2 + turn.wait);
+            }
+        }
+        let mut loops: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in rows.iter().filter(|row| !row["loop"].is_empty()) {
+            let last = loops.entry(&row["loop"]).or_default();
+            *last = number::<u64>(row, "iteration").max(*last);
+            iterations += 1;
+        }
+        let mut all = BTreeMap::new();
+        for row in rows.iter().filter(|row| !row["loop"].is_empty()) {
+            let turns = usize::try_from(loops[row["loop"].as_str()] + 1).unwrap();
+            let sums = all.entry((turns, number::<u64>(row, "iteration"))).or_insert((0, 0, 0));
+            let (mpi, wait) = (number::<u64>(row, "mpi_ns"), number::<u64>(row, "wait_ns"));
+            let time = number::<u64>(row, "compute_ns") + mpi;
+            *sums = (sums.0 + time, sums.1 + mpi, sums.2 + wait);
+        }
+        assert_eq!(all, known, "{which:?}");
+        let others = calls.keys().filter(|at| at.1 > 0).count();
+        let lost = format!("no place for: {others} calls of threads that are not the first");
+        assert_eq!(text.contains(&lost), others > 0, "{text}");
+    }
+    assert!(iterations > 100, "{iterations}");
+}
+
+#[test]
+fn slices_and_columns_have_what_rows_have() {
+    let made = kernel(Kernel::Stencil2d);
+    let level = ["--level", "phases", "--waits", "-o"];
+    let convert = |name: &str| made.convert(&[&level[..], &[name]].concat()).0;
+    let rows = csv(&convert("app.csv"), "phases");
+    assert_eq!(parquet(&convert("app.parquet"), "phases"), rows);
+    let said = |row: &Row| (number(row, "begin_ns"), number(row, "end_ns"), number(row, "mpi_ns"));
+    let wanted: Vec<(i64, i64, i64)> = rows.iter().map(said).collect();
+    let text = std::fs::read_to_string(convert("app.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = json["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+    let (mut found, mut names) = (Vec::new(), Vec::new());
+    for (event, row) in events.zip(&rows) {
+        let begin = ns(&event["ts"]);
+        found.push((begin, begin + ns(&event["dur"]), event["args"]["mpi_ns"].as_i64().unwrap()));
+        assert_eq!(event["args"]["wait_ns"].as_i64().unwrap(), number::<i64>(row, "wait_ns"));
+        assert_eq!(event["pid"].as_u64().unwrap(), number::<u64>(row, "rank"));
+        names.push(event["name"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(found, wanted);
+    for (name, row) in names.iter().zip(&rows) {
+        let turns = rows.iter().filter(|of| of["loop"] == row["loop"] && of["rank"] == row["rank"]).count();
+        let of_loop = format!("loop of {turns} iterations from {}, ", row["function"]);
+        assert!(
+            if row["loop"].is_empty() { name == "between" } else { name.starts_with(&of_loop) },
+            "{name}"
+        );
+    }
+    let mut packets = slices(&std::fs::read(convert("app.pftrace")).unwrap());
+    packets.sort();
+    let mut wanted: Vec<_> = rows
+        .iter()
+        .zip(&names)
+        .map(|(row, name)| (number::<u32>(row, "rank"), said(row), name.clone()))
+        .collect();
+    wanted.sort();
+    assert_eq!(packets, wanted);
+}
+
+#[test]
+fn phases_of_pcontrol_last_until_the_next() {
+    let phase = |level: &'static [i64]| (names::MPI_Pcontrol, "phase", level);
+    let made = Made::of(vec![rank(&[
+        (names::MPI_Init, "main", &[]),
+        phase(&[1]),
+        (names::MPI_Barrier, "first", &[0]),
+        phase(&[2]),
+        phase(&[1]),
+        (names::MPI_Barrier, "third", &[0]),
+        (names::MPI_Finalize, "main", &[]),
+    ])]);
+    // Calls last 10 ns and begin each 100 ns.
+    let rows = |words: &[&str]| -> Vec<[String; 7]> {
+        let by = ["--level", "phases", "--by", "pcontrol"];
+        let (path, _) = made.convert(&[&by[..], words].concat());
+        let columns = ["loop", "level", "iteration", "begin_ns", "end_ns", "calls", "compute_ns"];
+        csv(&path, "phases").iter().map(|row| columns.map(|column| row[column].clone())).collect()
+    };
+    let all = [
+        ["", "", "", "0", "10", "1", "0"],
+        ["0", "1", "0", "10", "210", "2", "180"],
+        ["1", "2", "0", "210", "310", "1", "90"],
+        ["0", "1", "1", "310", "510", "2", "180"],
+        ["", "", "", "510", "610", "1", "90"],
+    ];
+    assert_eq!(rows(&["-o", "all.csv"]), all);
+    assert_eq!(rows(&["-o", "one.csv", "--phase", "1"]), [all[1], all[3]]);
+    assert_eq!(rows(&["-o", "part.csv", "--from", "0.00000025", "--until", "0.0000004"]), all[2..4]);
+    let made = Made::of(vec![rank(&[(names::MPI_Init, "main", &[]), (names::MPI_Finalize, "main", &[])])]);
+    let (status, text) = said(&made, &["-o", "none.json", "--level", "phases"]);
+    assert!(status == Some(0) && text.contains("warning: no loop around calls is known"), "{text}");
+}
+
+#[test]
+fn sums_of_each_rank_and_call_site_are_those_of_calls() {
+    for which in KERNELS {
+        let made = kernel(which);
+        let summary = ["--level", "summary", "--waits", "-o"];
+        let (path, _) = made.convert(&[&summary[..], &["app.csv"]].concat());
+        let rows = csv(&path, "totals");
+        let columns = made.convert(&[&summary[..], &["app.parquet"]].concat()).0;
+        assert_eq!(parquet(&columns, "totals"), rows);
+        let (events, _) = made.convert(&["-o", "events.csv", "--waits"]);
+        let mut wanted: BTreeMap<[String; 3], [i64; 5]> = BTreeMap::new();
+        let key = |row: &Row| ["rank", "function", "site"].map(|column| row[column].clone());
+        for row in csv(&events, "events") {
+            let sums = wanted.entry(key(&row)).or_default();
+            let time = number::<i64>(&row, "exit_ns") - number::<i64>(&row, "enter_ns");
+            let of = |column: &str| number::<i64>(&row, column);
+            let more = [of("calls"), time, of("sent_bytes"), of("received_bytes"), 0];
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        for row in csv(&events, "waits") {
+            wanted.get_mut(&key(&row)).unwrap()[4] += number::<i64>(&row, "wait_ns");
+        }
+        let names = ["calls", "time_ns", "sent_bytes", "received_bytes", "wait_ns"];
+        let found: BTreeMap<_, _> =
+            rows.iter().map(|row| (key(row), names.map(|column| number(row, column)))).collect();
+        assert_eq!((found.len(), found), (rows.len(), wanted), "{which:?}");
+        assert_eq!(csv(&path, "ranks"), csv(&events, "ranks"), "{which:?}");
+        // Between the calls of a thread.
+        let (mut last, mut between) = (BTreeMap::new(), 0);
+        for (at, call) in made.calls() {
+            between += last.insert((at.0, at.1), call.2).map_or(0, |last| call.1 - last);
+        }
+        let before = rows.iter().filter(|row| !row["before_ns"].is_empty()).cloned().collect::<Vec<_>>();
+        assert_eq!(sum(&before, "before_ns"), between, "{which:?}");
+        let (part, _) =
+            made.convert(&["--level", "summary", "-o", "part.csv", "--sites", &rows[0]["function"]]);
+        let part = csv(&part, "totals");
+        assert!(part.iter().all(|row| row["before_ns"].is_empty() && row["wait_ns"].is_empty()), "{part:?}");
+    }
+}
+
+#[test]
+fn without_times_there_are_sums_of_calls_and_no_phases() {
+    let merged = Made::of(vec![merge(kernel(Kernel::Stencil2d).sections, false).unwrap()]);
+    let (status, text) = said(&merged, &["--level", "phases", "-o", "app.csv"]);
+    assert!(
+        status == Some(2) && text.contains("has no exact times of all ranks, which --level phases needs"),
+        "{text}"
+    );
+    let (path, _) = merged.convert(&["--level", "summary", "-o", "app.csv"]);
+    let rows = csv(&path, "totals");
+    assert!(sum(&rows, "calls") > 0 && rows.iter().all(|row| row["time_ns"].is_empty()), "{rows:?}");
+}
+
+#[test]
+fn a_format_without_the_level_names_those_that_have_it() {
+    let made = kernel(Kernel::Stencil2d);
+    let refused = |words: &[&str], why: &str| {
+        let (status, text) = said(&made, words);
+        assert!(status == Some(2) && text.contains(why) && text.lines().count() == 1, "{text}");
+        assert!(!Path::new(&made.path(words[1])).exists());
+    };
+    let with = "goal has no phases; these have: perfetto, chrome, csv, parquet, otf2";
+    refused(&["-o", "a.goal", "--level", "phases"], with);
+    let with = "perfetto has no summary; these have: csv, parquet, extrap, cube";
+    refused(&["-o", "a.pftrace", "--level", "summary"], with);
+    refused(&["-o", "a.cubex", "--level", "calls"], "cube has no calls; these have: perfetto");
+    refused(&["-o", "a.csv", "--by", "loop"], "--by: is for --level phases");
+    refused(&["-o", "b.csv", "--level", "phases", "--sites", "MPI_Isend"], "phases are written as a whole");
+    refused(&["-o", "a.st", "--level", "calls"], "--level: is for traces of st");
+    let (cube, _) = made.convert(&["-o", "a.cubex", "--level", "summary"]);
+    let (same, _) = made.convert(&["-o", "b.cubex"]);
+    assert_eq!(std::fs::read(cube).unwrap(), std::fs::read(same).unwrap());
+}
