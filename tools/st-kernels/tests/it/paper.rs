@@ -280,13 +280,14 @@ fn all_ways_of_folding_hold_the_same_calls() {
 /// All ranks of a kernel with a slow one, and the events that each holds.
 fn slowed(kernel: Kernel, ranks: u32, slow: &str) -> Result<Vec<Section>, Unfit> {
     let (options, slow) = (options(kernel), [slow.parse::<Slow>().unwrap()]);
-    let plan = paper::Plan::new(&slow, kernel, &options, (ranks, 2))?;
+    let plan = paper::Plan::new(&slow, kernel, &options, ranks, 2)?;
     let mut all = Vec::new();
     let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
         all.push(section?);
         Ok(())
     };
-    paper::each("exact".parse().unwrap(), (kernel, &options, &plan), (ranks, 2), |section| section, keep)?;
+    let what = paper::Planned { kernel, options: &options, plan: &plan, ranks };
+    paper::each("exact".parse().unwrap(), what, 2, |section| section, keep)?;
     Ok(all)
 }
 
