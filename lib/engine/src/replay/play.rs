@@ -50,7 +50,7 @@ use crate::replay::state::{Handler, Replay};
 use job::{Action, Job};
 pub(crate) use job::{Assignment, Stops};
 use readiness::all_ready;
-use timed::Run;
+use timed::{Call, Run};
 
 /// What a rank found in the trace.
 pub(crate) enum Prepared {
@@ -270,7 +270,8 @@ impl Job<'_> {
                 Some(Action::Make(handler, row))
                     if !found_nothing(row, &words) && unstarted.keep(row, &mut words) =>
                 {
-                    let made = run.make(&mut replay, *handler, row, &words, step, (sym, index));
+                    let call = Call { row, handler: *handler, words: &words, sym, index };
+                    let made = run.make(&mut replay, call, step);
                     run.watchdog.leave();
                     if !made.with_context(|| format!("call {index}: {}", row.name))? {
                         return Ok(Status::Ok);
