@@ -27,7 +27,7 @@ done
 endef
 
 .NOTPARALLEL:
-.PHONY: help build build-demo check test fmt circles conversions names map mutation-texts features lines report-page report-check clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e python \
+.PHONY: help build build-demo check test fmt circles conversions tuples names map mutation-texts features lines report-page report-check clippy clippy-mpi doc tree licences deny man man-check unit unit-mpi e2e python \
     loom mutations valgrind test-programs conformance demo experiments experiments-check bench bench-report bench-check fuzz completions install install-debug \
     install-check dist clean
 
@@ -46,13 +46,13 @@ build-demo:
 	@tools/seed
 	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
 
-check: fmt circles conversions names map mutation-texts clippy unit bench-check lines ## format, circles, lints and unit tests of what needs no MPI: the fast loop
+check: fmt circles conversions tuples names map mutation-texts clippy unit bench-check lines ## format, circles, lints and unit tests of what needs no MPI: the fast loop
 
 test: ## everything that must hold, end to end under every MPI found
 	tools/bootstrap test
 	tools/mpi4py
 	tools/wheels
-	$(MAKE) fmt circles conversions names map mutation-texts tree features licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e python install-check
+	$(MAKE) fmt circles conversions tuples names map mutation-texts tree features licences deny clippy clippy-mpi doc unit loom bench-check man-check fuzz build unit-mpi e2e python install-check
 	tools/conformance
 	tools/test-programs lammps
 	$(MAKE) experiments-check
@@ -65,6 +65,9 @@ circles: ## fail if modules of a crate import each other in a circle
 
 conversions: ## fail if a number that does not fit becomes another one unsaid
 	tools/conversions
+
+tuples: ## fail if more functions than before take a tuple
+	tools/tuples
 
 names: ## fail if a function of MPI is named by a text outside of the call table
 	tools/names

@@ -226,14 +226,15 @@ impl Checker {
         let telling = Telling { groups: &groups, places: &state.places, sites: &sites };
         let faults = state.findings.iter().map(|f| telling.line(f)).collect();
         let operations = state.sequences.values().map(|s| s.runs.iter().map(|r| r.1).sum::<u64>()).sum();
-        let unfinished = state.unfinished_calls.map(|calls| unfinished(&state.unfinished, calls));
+        let unfinished =
+            state.unfinished_calls.map(|(fewest, most)| unfinished(&state.unfinished, fewest, most));
         let failed = Some(&state.failed).filter(|ranks| !ranks.is_empty()).map(failed);
         Verdict { faults, unfinished, failed, unnamed, operations, ..state.verdict }
     }
 }
 
 /// Ranks that end before `MPI_Finalize`, after so many calls.
-fn unfinished(ranks: &RankList, (fewest, most): (u64, u64)) -> String {
+fn unfinished(ranks: &RankList, fewest: u64, most: u64) -> String {
     let [rank, end] = if ranks.len() == 1 { ["rank", "ends"] } else { ["ranks", "end"] };
     let after = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     let which = ranklist_notation::plain(ranks);
@@ -273,7 +274,8 @@ impl State {
                     }
                 }
                 let synchronous = current.synchronous.get(end.sym as usize).copied().unwrap_or_default();
-                self.meet(&end, (place, synchronous), receives);
+                let waits = receives || synchronous || end.bytes > EAGER;
+                self.meet(end.channel, Run { bytes: end.bytes, place, waits, n: 1 }, receives);
             }
             Operation::Unsent(end) => self.unsent(&end),
             Operation::Probe(_) | Operation::Held(..) => {}
@@ -297,19 +299,18 @@ impl State {
     }
 
     /// An end meets its other end, or waits for it.
-    fn meet(&mut self, end: &End, (place, synchronous): (PlaceId, bool), receives: bool) {
-        let pair = end.channel.tag < NO_MESSAGE;
+    fn meet(&mut self, channel: Channel, end: Run, receives: bool) {
+        let pair = channel.tag < NO_MESSAGE;
         if self.drawn && !pair {
             return;
         }
-        let run = Run { bytes: end.bytes, place, waits: receives || synchronous || end.bytes > EAGER, n: 1 };
-        let Some(other) = self.channels.enter(end.channel, receives, ALL_ALIKE, run) else { return };
+        let Some(other) = self.channels.enter(channel, receives, ALL_ALIKE, end) else { return };
         let (sent, room) = if receives { (other.bytes, end.bytes) } else { (end.bytes, other.bytes) };
         let fits = if pair { sent == room } else { sent <= room };
-        let judged = sent >= 0 && room >= 0 && !self.unordered.contains(&end.channel);
-        if judged && !fits && self.told.insert(end.channel) {
-            let places = if receives { [other.place, place] } else { [place, other.place] };
-            self.findings.push(Finding::TooLarge { channel: end.channel, sent, room, places });
+        let judged = sent >= 0 && room >= 0 && !self.unordered.contains(&channel);
+        if judged && !fits && self.told.insert(channel) {
+            let places = if receives { [other.place, end.place] } else { [end.place, other.place] };
+            self.findings.push(Finding::TooLarge { channel, sent, room, places });
         }
         self.verdict.messages += u64::from(!pair);
     }

@@ -72,10 +72,21 @@ pub struct Gaps<'a> {
     pub scales: &'a [(u128, u128)],
 }
 
-/// The order of a rank, given by its place, coupled to those of others.
+/// A rank among those of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// World rank.
+    pub rank: u32,
+    /// Its place among them, from 0.
+    pub place: u64,
+    /// How many they are.
+    pub ranks: u64,
+}
+
+/// The order of a rank, coupled to those of others.
 #[must_use]
-pub fn coupled(order: Order, coupling: Coupling, (place, ranks): (u64, u64)) -> Order {
-    let how = if coupling.share > 0 { Coupled::InTurns(place, ranks) } else { Coupled::Together };
+pub fn coupled(order: Order, coupling: Coupling, of: Member) -> Order {
+    let how = if coupling.share > 0 { Coupled::InTurns(of.place, of.ranks) } else { Coupled::Together };
     order.shuffled(coupling.shuffled).coupled(how, coupling.share.unsigned_abs())
 }
 
@@ -86,7 +97,8 @@ pub fn coupled(order: Order, coupling: Coupling, (place, ranks): (u64, u64)) -> 
 /// If the section is malformed.
 pub fn find(
     section: &Section,
-    (thread, rank): (usize, u32),
+    thread: usize,
+    rank: u32,
     gaps: &HashMap<PairOf, Gaps<'_>>,
 ) -> Result<Couplings, Error> {
     let Some(t) = section.threads.get(thread).filter(|t| t.ranks.len() > 1) else {
@@ -95,7 +107,7 @@ pub fn find(
     let whole = narrow::<i64>(WHOLE);
     let of = Trial { section, thread, rank, t, gaps };
     let ends = [-whole, 0, whole].map(|share| Coupling { share, shuffled: 0 });
-    let before = operations_after(section, (thread, rank))?;
+    let before = operations_after(section, thread, rank)?;
     let tried = of.run(|_| &ends)?;
     let around = |(sym, tried): (&Sym, &Tried)| {
         let about = tried.reckoned(waited(t, *sym)?)?;
@@ -135,10 +147,7 @@ pub fn find(
 /// # Errors
 ///
 /// If the section is malformed.
-pub fn operations_after(
-    section: &Section,
-    (thread, rank): (usize, u32),
-) -> Result<HashMap<PairOf, Sym>, Error> {
+pub fn operations_after(section: &Section, thread: usize, rank: u32) -> Result<HashMap<PairOf, Sym>, Error> {
     let mut found = HashMap::new();
     let (Some(t), Some(mut events)) = (section.threads.get(thread), section.events(thread, rank)) else {
         return Ok(found);
@@ -200,12 +209,13 @@ impl Trial<'_> {
             if let Some(gaps) = self.gaps.get(&pair).filter(|_| pair.1 != NO_SYM) {
                 let couplings = couplings(pair);
                 let j = counted.entry(pair).or_default();
+                let ranks = self.t.ranks.len();
                 for (place, (rank, taken)) in (0..).zip(self.t.ranks.iter().zip(&mut taken)) {
-                    gaps.add(*j, rank, (place, self.t.ranks.len()), couplings, taken);
+                    gaps.add(*j, Member { rank, place, ranks }, couplings, taken);
                 }
                 *j += 1;
                 let draws = couplings.len().to_u64();
-                left = left.saturating_sub(self.t.ranks.len().saturating_mul(draws.max(1)));
+                left = left.saturating_sub(ranks.saturating_mul(draws.max(1)));
             }
             if joins.join(&event) {
                 tried.entry(sym).or_default().step(&mut taken);
@@ -220,16 +230,16 @@ impl Trial<'_> {
 
 impl Gaps<'_> {
     /// Adds a rank's j-th gap, for each coupling.
-    fn add(&self, j: u64, rank: u32, at: (u64, u64), couplings: &[Coupling], taken: &mut Vec<u128>) {
-        let order = Order::new(self.of, rank);
-        let scale = usize::try_from(at.0).ok().and_then(|place| self.scales.get(place));
+    fn add(&self, j: u64, to: Member, couplings: &[Coupling], taken: &mut Vec<u128>) {
+        let order = Order::new(self.of, to.rank);
+        let scale = usize::try_from(to.place).ok().and_then(|place| self.scales.get(place));
         let (own, of) = scale.copied().unwrap_or((1, 1));
         if taken.len() < couplings.len() {
             taken.resize(couplings.len(), 0);
         }
         for (taken, coupling) in taken.iter_mut().zip(couplings) {
-            let position = coupled(order, *coupling, at).position(j, self.drawn.len());
-            *taken += u128::from(self.drawn.at(position, rank)).saturating_mul(own) / of.max(1);
+            let position = coupled(order, *coupling, to).position(j, self.drawn.len());
+            *taken += u128::from(self.drawn.at(position, to.rank)).saturating_mul(own) / of.max(1);
         }
     }
 }

@@ -17,7 +17,7 @@ use st_model::rank_times::totals;
 use st_model::section::{NO_SYM, PathSketch, Predecessors, RankSums, Section, Sym, Thread};
 use st_model::sketch::representative;
 
-use crate::coupling::{self, Gaps};
+use crate::coupling::{self, Gaps, Member};
 use crate::drawn::{Drawn, Scale};
 use crate::order::Order;
 
@@ -149,14 +149,15 @@ impl<'a> Pace<'a> {
             let scales = scales.get(&sym).map_or(&[][..], Vec::as_slice);
             ((sym, pred), Gaps { drawn, of: of(sym, pred), scales })
         });
-        let couplings = coupling::find(section, (thread, first), &gaps.collect())?;
+        let couplings = coupling::find(section, thread, first, &gaps.collect())?;
         if couplings.is_empty() {
             return Ok(());
         }
-        let at = (t.ranks.position(self.rank).unwrap_or(0), t.ranks.len());
-        for (pair, operation) in coupling::operations_after(section, (thread, self.rank))? {
+        let place = t.ranks.position(self.rank).unwrap_or(0);
+        let of = Member { rank: self.rank, place, ranks: t.ranks.len() };
+        for (pair, operation) in coupling::operations_after(section, thread, self.rank)? {
             if let (Some(pair), Some(coupling)) = (self.pairs.get_mut(&pair), couplings.get(&operation)) {
-                pair.order = coupling::coupled(pair.order, *coupling, at);
+                pair.order = coupling::coupled(pair.order, *coupling, of);
             }
         }
         Ok(())

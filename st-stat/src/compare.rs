@@ -352,6 +352,6 @@ fn shown(call: &NormalCall, (sections, sites): (&[Section], &CallSites), rank: u
     let slots =
         section.symbols.get(call.sym as usize).map_or(&[][..], |s| CallTable::builtin().slots(s.call));
     let words = Words::of(call.words.clone(), slots);
-    let event = Event::apart(section, (rank, thread, call.index), call.sym, &words);
+    let event = Event::apart(section, rank, call.sym, &words).map(|event| event.at(thread, call.index));
     event.map_or_else(String::new, |event| line(&json::call(&event, site.unwrap_or(u32::MAX)), sites))
 }

@@ -165,7 +165,7 @@ impl Clocks {
         let ones = vec![1; section.symbols.len()];
         let found = column.find(time);
         let index = found.map_or(column.events(), |(index, _)| index);
-        let place = section.seek((rank, thread), &ones, index.into(), most)?;
+        let place = section.seek(thread, rank, &ones, index.into(), most)?;
         let mut moment = nothing((rank, thread), true);
         moment.index = index;
         let Some((enter, exit)) = found.map(|(_, times)| times) else {
@@ -205,7 +205,7 @@ fn estimated<'a>(
 ) -> Result<Moment<'a>, Error> {
     let weights: Vec<u64> = means.iter().map(|[before, inside]| before.saturating_add(*inside)).collect();
     let mut moment = nothing((rank, thread), false);
-    let Some(found) = section.seek((rank, thread), &weights, t.into(), most)? else { return Ok(moment) };
+    let Some(found) = section.seek(thread, rank, &weights, t.into(), most)? else { return Ok(moment) };
     let mut walk = found.walk.clone();
     let sym = walk.next_symbol().map_err(|source| Error::Tree { rank, source })?;
     let [before, inside] = sym.and_then(|sym| means.get(sym as usize)).copied().unwrap_or_default();

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use crate::lags::Lags;
+use crate::lags::{Lag, Lags};
 use crate::taut_string::{Gate, Point, line};
 use st_model::num::{narrow, saturate};
 
@@ -47,11 +47,11 @@ impl Bounds {
     ///
     /// *Cost:* O(entries of `lags` · turns).
     pub(crate) fn new(lags: &Lags, gates: &[Vec<Gate>], rates: &[i64]) -> Self {
-        Self::of((lags, &between(lags)), gates, rates)
+        Self::of(Messages { lags, quickest: &between(lags) }, gates, rates)
     }
 
     fn of(messages: Messages<'_>, gates: &[Vec<Gate>], rates: &[i64]) -> Self {
-        let lags = messages.0;
+        let lags = messages.lags;
         let mut bounds = Self::of_messages(messages, rates);
         bounds.known = known(lags, gates);
         for (clock, gates) in gates.iter().enumerate().skip(1) {
@@ -82,7 +82,7 @@ impl Bounds {
 
     /// What messages say without comparisons.
     fn of_messages(messages: Messages<'_>, rates: &[i64]) -> Self {
-        let mut bounds = Self::open(messages.0, rates.len());
+        let mut bounds = Self::open(messages.lags, rates.len());
         bounds.hand_on(messages, rates);
         bounds
     }
@@ -95,9 +95,9 @@ impl Bounds {
             return rates;
         }
         rates.iter_mut().take(1).for_each(|first| *first = 0);
-        let entries = between(lags);
+        let quickest = between(lags);
         for _ in 0..SHOWN {
-            let bounds = Self::of_messages((lags, &entries), &rates);
+            let bounds = Self::of_messages(Messages { lags, quickest: &quickest }, &rates);
             for (clock, rate) in rates.iter_mut().enumerate().skip(1) {
                 let span = gates[clock]
                     .first()
@@ -121,13 +121,12 @@ impl Bounds {
 
     /// Hands bounds on between clocks and through time.
     fn hand_on(&mut self, messages: Messages<'_>, rates: &[i64]) {
-        let lags = messages.0;
-        self.through_time(lags, rates);
+        self.through_time(messages.lags, rates);
         for _ in 0..TURNS {
             if !self.between_clocks(messages, rates) {
                 return;
             }
-            self.through_time(lags, rates);
+            self.through_time(messages.lags, rates);
         }
     }
 
@@ -167,9 +166,9 @@ impl Bounds {
         gates: &[Vec<Gate>],
         mut rates: Vec<i64>,
     ) -> (Self, Vec<i64>) {
-        let entries = between(lags);
+        let quickest = between(lags);
         loop {
-            let bounds = Self::of((lags, &entries), gates, &rates);
+            let bounds = Self::of(Messages { lags, quickest: &quickest }, gates, &rates);
             let mut raised = false;
             for (rate, _) in
                 rates.iter_mut().zip(&bounds.torn).filter(|(rate, torn)| **torn && **rate < WILDEST)
@@ -200,13 +199,13 @@ impl Bounds {
     }
 
     /// Whether any bound has changed.
-    fn between_clocks(&mut self, (lags, entries): Messages<'_>, rates: &[i64]) -> bool {
+    fn between_clocks(&mut self, messages: Messages<'_>, rates: &[i64]) -> bool {
         for hop in 0..HOPS {
             let mut changed = false;
-            for &((from, to), part, took) in entries {
-                let (from, to) = (from as usize, to as usize);
+            for &Lag { clocks, part, took } in messages.quickest {
+                let (from, to) = (clocks.from as usize, clocks.to as usize);
                 // It may have been sent and received at the ends of the part.
-                let took = took.saturating_add(within(rates[from] + rates[to], lags.length() / 2));
+                let took = took.saturating_add(within(rates[from] + rates[to], messages.lags.length() / 2));
                 changed |= self.raise(to, part, self.low[from][part].saturating_sub(took));
                 changed |= self.lower(from, part, self.high[to][part].saturating_add(took));
                 // The first clock is right: it is the other one that contradicts it.
@@ -267,13 +266,16 @@ impl Bounds {
     }
 }
 
-/// What took how long between two clocks, the quickest of a part each.
-type Entry = ((u32, u32), usize, i64);
-/// The same and the parts that they are in.
-type Messages<'a> = (&'a Lags, &'a [Entry]);
+/// What messages say.
+#[derive(Clone, Copy)]
+struct Messages<'a> {
+    lags: &'a Lags,
+    /// Those between different clocks.
+    quickest: &'a [Lag],
+}
 
-fn between(lags: &Lags) -> Vec<Entry> {
-    lags.each().filter(|((a, b), ..)| a != b).collect()
+fn between(lags: &Lags) -> Vec<Lag> {
+    lags.each().filter(|lag| !lag.clocks.is_one()).collect()
 }
 
 /// What a gate says in the middle of its part.
@@ -288,8 +290,10 @@ fn known(lags: &Lags, gates: &[Vec<Gate>]) -> Vec<(usize, usize)> {
     let mut known: Vec<Option<(usize, usize)>> = vec![None; gates.len()];
     let compared =
         gates.iter().enumerate().flat_map(|(clock, g)| g.iter().map(move |g| (clock, lags.part(g.at))));
-    let between = lags.each().filter(|((a, b), ..)| a != b);
-    let messages = between.flat_map(|((a, b), part, _)| [(a as usize, part), (b as usize, part)]);
+    let messages = between(lags).into_iter().flat_map(|lag| {
+        let clocks = [lag.clocks.from, lag.clocks.to];
+        clocks.map(|clock| (clock as usize, lag.part))
+    });
     for (clock, part) in compared.chain(messages) {
         let (first, last) = known[clock].get_or_insert((part, part));
         (*first, *last) = (part.min(*first), part.max(*last));

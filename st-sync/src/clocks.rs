@@ -10,6 +10,7 @@ use st_model::columns::{Comparison, Offset};
 
 use crate::args::Method;
 use crate::bounds::{Bounds, WANDER, WILDEST};
+use crate::lags::{ClockPair, Lag};
 use crate::offsets::Map;
 use crate::pack::Words;
 use crate::surveyed::Surveyed;
@@ -110,14 +111,14 @@ impl Clocks {
 
     /// The clocks of two ranks.
     #[inline]
-    pub(crate) fn pair(&self, [from, to]: [u32; 2]) -> Option<(u32, u32)> {
-        Some((*self.by_rank.get(&from)?, *self.by_rank.get(&to)?))
+    pub(crate) fn pair(&self, [from, to]: [u32; 2]) -> Option<ClockPair> {
+        Some(ClockPair { from: *self.by_rank.get(&from)?, to: *self.by_rank.get(&to)? })
     }
 
     /// The least latency between two clocks; between ranks that read one, nothing, so that it shows whether they do.
-    pub(crate) fn latency(&self, (from, to): (u32, u32), latency: Latency) -> i64 {
+    pub(crate) fn latency(&self, clocks: ClockPair, latency: Latency) -> i64 {
         let node = |clock: u32| self.all[clock as usize].node;
-        if from == to { 0 } else { latency.between(node(from), node(to)) }
+        if clocks.is_one() { 0 } else { latency.between(node(clocks.from), node(clocks.to)) }
     }
 
     /// The maps of all streams.
@@ -177,12 +178,13 @@ impl Clocks {
         if let [only] = &mut torn[..] {
             *only = found.shortest.near.saturating_neg().max(0);
         }
-        for ((from, to), part, took) in lags.each() {
-            if from == to {
-                torn[from as usize] = took.saturating_neg().max(torn[from as usize]);
+        for Lag { clocks, part, took } in lags.each() {
+            let (from, to) = (clocks.from as usize, clocks.to as usize);
+            if clocks.is_one() {
+                torn[from] = took.saturating_neg().max(torn[from]);
             } else {
-                parts[from as usize].push(part);
-                parts[to as usize].push(part);
+                parts[from].push(part);
+                parts[to].push(part);
             }
         }
         for (i, clock) in self.all.iter_mut().enumerate() {

@@ -24,7 +24,7 @@ pub(crate) fn svg(stages: &[(&str, &Survey)], caption: &str) -> String {
     );
     for (i, ((name, survey), (ranks, grid))) in (0u64..).zip(stages.iter().zip(&grids)) {
         let left = 40 + i * (WIDTH + 40);
-        let ms = (i128::from(survey.span.1) - i128::from(survey.span.0)) / 1_000_000;
+        let ms = survey.span.ns() / 1_000_000;
         let _ = writeln!(
             out,
             "<text x=\"{left}\" y=\"45\">{name}: violated messages over {ms} ms, at most {most} in a hundredth</text>"

@@ -101,9 +101,11 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     drop(correcting);
     let writing = shown("writing", Amount::Things("threads", graph.streams.len().to_u64()));
     let tell = |ranks| writing.iter().for_each(|shown| shown.advance(ranks));
-    let corrected = (args.method != Method::None).then_some(Corrected { maps: &maps, moves: &moves });
-    let (sketched, written) = write::write((args, &tell), to, &mut traces, &graph, corrected, team)?;
-    report.sketched = sketched;
+    if args.method != Method::None {
+        let corrected = Corrected { maps: &maps, moves: &moves };
+        report.sketched = corrected.enter(&mut traces, &graph, args.jobs.into(), &tell, team)?;
+    }
+    let written = write::write(args, to, &traces, team)?;
     drop(writing);
     if first && let Some(kept) = report.kept() {
         args.talk.warn(NAME, kept);

@@ -1,7 +1,7 @@
 //! Surveys the messages of a trace, with all processes of a team.
 
 use anyhow::Result;
-use st_match::graph::{Ends, Graph, Latency, Seen, Shortest, Survey};
+use st_match::graph::{Ends, Graph, Latency, Seen, Shortest, Span, Survey};
 use st_model::num::narrow;
 
 use crate::clocks::Clocks;
@@ -36,15 +36,16 @@ impl Surveying<'_> {
         let (n, links) = (graph.streams.len(), &team.links);
         let read = parallel(n, jobs, |s| ends.read(graph, links, s, points(s)));
         ends.close(links, read);
-        let (from, to) = ends.span.unwrap_or((i64::MAX, i64::MIN));
-        let spans = team.all(&[from, to])?;
+        let Span { first, last } = ends.span.unwrap_or(Span { first: i64::MAX, last: i64::MIN });
+        let spans = team.all(&[first, last])?;
         let first = spans.iter().filter_map(|s| s.first().copied()).min().unwrap_or(0);
         let last = spans.iter().filter_map(|s| s.get(1).copied()).max().unwrap_or(0);
+        let span = Span { first, last };
         let came = team.swap_times(std::mem::take(&mut ends.out))?;
         ends.take_in(&team.links, &came);
         // Streams first, then collective operations.
         let all = graph.instances.len();
-        let empty = || (Survey::none((first, last)), Lags::new((first, last), clocks.all.len()));
+        let empty = || (Survey::none(span), Lags::new(span, clocks.all.len()));
         let parts = parallel(n + all.div_ceil(INSTANCES), jobs, |part| {
             let (mut found, mut lags) = empty();
             let mut see = |ranks: [u32; 2], [sent, received]: [i64; 2]| {

@@ -51,21 +51,52 @@ pub(crate) struct Corrected<'a> {
     pub(crate) moves: &'a [Moves],
 }
 
-/// Writes the result, with corrected times in the place of those that were read, and sketches made of them. What became of the
-/// sketches is that of the whole team on the first process. No file has its name yet. Tells of how many more
-/// threads it has corrected the times.
-pub(crate) fn write(
-    (args, tell): (&Args, &dyn Fn(u64)),
-    to: To,
-    traces: &mut Traces,
-    graph: &Graph,
-    corrected: Option<Corrected<'_>>,
-    team: &mut Team<'_>,
-) -> Result<(Sketched, Vec<Finished>)> {
-    let mut sketched = Sketched::default();
-    if let Some(corrected) = corrected {
-        sketched = correct(traces, graph, (corrected, tell), usize::from(args.jobs), team)?;
+impl Corrected<'_> {
+    /// Puts corrected times in the place of those that were read, and makes sketches of them; what became of these is that of the
+    /// whole team on the first process. Tells of how many more threads it has
+    /// corrected the times.
+    pub(crate) fn enter(
+        self,
+        traces: &mut Traces,
+        graph: &Graph,
+        jobs: usize,
+        tell: &dyn Fn(u64),
+        team: &mut Team<'_>,
+    ) -> Result<Sketched> {
+        let Self { maps, moves } = self;
+        let mine: Vec<usize> = (0..graph.streams.len()).filter(|s| team.has(*s)).collect();
+        // A few at a time: there is no room for all columns twice.
+        let mut put = Ok(());
+        for some in mine.chunks(jobs) {
+            let moved = parallel(some.len(), jobs, |i| {
+                let s = some[i];
+                traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s))
+            });
+            tell(some.len().to_u64());
+            put =
+                put.and(some.iter().zip(moved).try_for_each(|(s, column)| traces.put(*s, column, &maps[*s])));
+        }
+        team.agree(put)?;
+        let ranks = traces.share.unit == Unit::Rank;
+        let collected = if ranks { collect(traces, graph, maps, team) } else { Ok(()) };
+        team.agree(collected)?;
+        // Where ranks are shared out the first process has all of them now.
+        let sketched =
+            if ranks && team.me() > 0 { Ok(Sketched::default()) } else { traces.sketch_anew(jobs) };
+        let Sketched { anew, kept } = team.agree(sketched)?;
+        let mine: Vec<i64> = std::iter::once(anew.cast_signed()).chain(kept.iter().map(i64::from)).collect();
+        let mut all = Sketched::default();
+        for words in team.all(&mine)? {
+            let mut words = words.iter();
+            all.anew += words.next().map_or(0, |n| n.cast_unsigned());
+            all.kept = all.kept.union(&words.filter_map(|r| u32::try_from(*r).ok()).collect());
+        }
+        Ok(all)
     }
+}
+
+/// Writes the result. No file has its name yet.
+pub(crate) fn write(args: &Args, to: To, traces: &Traces, team: &mut Team<'_>) -> Result<Vec<Finished>> {
     let written = match (to, traces.share.unit) {
         (To::Single(out), unit) => {
             let sections: Vec<&Section> = traces.files().iter().flat_map(|f| &f.sections).collect();
@@ -90,43 +121,7 @@ pub(crate) fn write(
             traces.files().iter().map(each).filter_map(Result::transpose).collect()
         }
     };
-    Ok((sketched, team.agree(written)?))
-}
-
-/// Puts corrected times in the place of those that were read, and makes sketches of them.
-fn correct(
-    traces: &mut Traces,
-    graph: &Graph,
-    (Corrected { maps, moves }, tell): (Corrected<'_>, &dyn Fn(u64)),
-    jobs: usize,
-    team: &mut Team<'_>,
-) -> Result<Sketched> {
-    let mine: Vec<usize> = (0..graph.streams.len()).filter(|s| team.has(*s)).collect();
-    // A few at a time: there is no room for all columns twice.
-    let mut put = Ok(());
-    for some in mine.chunks(jobs) {
-        let moved = parallel(some.len(), jobs, |i| {
-            let s = some[i];
-            traces.moved(s, graph.streams[s].points, &maps[s], moves.get(s))
-        });
-        tell(some.len().to_u64());
-        put = put.and(some.iter().zip(moved).try_for_each(|(s, column)| traces.put(*s, column, &maps[*s])));
-    }
-    team.agree(put)?;
-    let ranks = traces.share.unit == Unit::Rank;
-    let collected = if ranks { collect(traces, graph, maps, team) } else { Ok(()) };
-    team.agree(collected)?;
-    // Where ranks are shared out the first process has all of them now.
-    let sketched = if ranks && team.me() > 0 { Ok(Sketched::default()) } else { traces.sketch_anew(jobs) };
-    let Sketched { anew, kept } = team.agree(sketched)?;
-    let mine: Vec<i64> = std::iter::once(anew.cast_signed()).chain(kept.iter().map(i64::from)).collect();
-    let mut all = Sketched::default();
-    for words in team.all(&mine)? {
-        let mut words = words.iter();
-        all.anew += words.next().map_or(0, |n| n.cast_unsigned());
-        all.kept = all.kept.union(&words.filter_map(|r| u32::try_from(*r).ok()).collect());
-    }
-    Ok(all)
+    team.agree(written)
 }
 
 /// Writes sections as one stream, each process's after those of the process before, unless the first has them all.

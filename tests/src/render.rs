@@ -142,11 +142,10 @@ impl Trace {
         let symbol = section.symbols[call.sym as usize];
         let row = table.get(symbol.call);
         let words = Words::of(call.words.clone(), row.map_or(&[][..], |row| &row.slots));
-        let index = u64::try_from(index).unwrap_or(u64::MAX);
-        let Some(mut event) = Event::apart(section, (of.rank, 0, index), call.sym, &words) else {
+        let Some(mut event) = Event::apart(section, of.rank, call.sym, &words) else {
             return Object::new();
         };
-        event.row = row;
+        (event.index, event.row) = (u64::try_from(index).unwrap_or(u64::MAX), row);
         json::call(&event, symbol.site)
     }
 }

@@ -3,7 +3,7 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use st_capture::journal::LogWriter;
+use st_capture::journal::{CallTimes, LogWriter};
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
 use st_model::section::Sym;
@@ -66,10 +66,11 @@ fn record(bencher: Bencher<'_, '_>, period: usize, journal: bool) {
                 if let Some(size) = call.size {
                     call.words[size] = sizes[i % sizes.len()];
                 }
-                let times = (now + 100, now + 300 + i64::try_from(i % 64).unwrap_or(0));
-                now = times.1;
-                r.record(thread, call.sym, &call.words, times.0, times.1);
+                let enter = now + 100;
+                now += 300 + i64::try_from(i % 64).unwrap_or(0);
+                r.record(thread, call.sym, &call.words, enter, now);
                 if journal {
+                    let times = CallTimes { enter, exit: now };
                     match log.call(&mut room[at..], &r, thread, call.sym, &call.words, times) {
                         Some(n) => at += n,
                         None => at = 0,

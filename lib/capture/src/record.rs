@@ -209,9 +209,9 @@ impl RankRecorder {
             if !self.changed.is_empty() && t.rounds.change(words, &self.changed) {
                 self.enter_in_turn(thread, words);
             }
-            return self.put_on_tape(thread, (enter, exit));
+            return self.put_on_tape(thread, enter, exit);
         }
-        self.enter(thread, sym, words, (enter, exit))
+        self.enter(thread, sym, words, enter, exit)
     }
 
     /// Records an event as [`RankRecorder::record`] does: one that is taken for the next of the round in progress
@@ -222,8 +222,10 @@ impl RankRecorder {
         &mut self,
         thread: usize,
         sym: Sym,
-        (words, changed): (&[i64], &[u16]),
-        (enter, exit): (i64, i64),
+        words: &[i64],
+        changed: &[u16],
+        enter: i64,
+        exit: i64,
     ) -> Option<Box<Chunk>> {
         let t = self.threads.get_mut(thread)?;
         if !t.rounds.expects(sym) || !(changed.is_empty() || t.rounds.takes_at(words, changed)) {
@@ -237,7 +239,7 @@ impl RankRecorder {
                 self.enter_in_turn(thread, words);
             }
         }
-        self.put_on_tape(thread, (enter, exit))
+        self.put_on_tape(thread, enter, exit)
     }
 
     /// Enters how the words of the next event of the round in progress differ, whose symbol stands at several places.
@@ -245,18 +247,18 @@ impl RankRecorder {
     fn enter_in_turn(&mut self, thread: usize, words: &[i64]) {
         let Self { threads, infos, changed, objects, .. } = self;
         let Some(SequenceRecorder { rounds, known, lanes, .. }) = threads.get_mut(thread) else { return };
-        rounds.change_in_turn((words, changed), known, lanes, infos, objects);
+        rounds.change_in_turn(words, changed, known, lanes, infos, objects);
     }
 
     /// Puts the next event of the round in progress, whose words are entered, on the tape.
     #[inline]
-    fn put_on_tape(&mut self, thread: usize, times: (i64, i64)) -> Option<Box<Chunk>> {
-        if self.threads.get_mut(thread)?.rounds.push(times) { self.enter_tape(thread) } else { None }
+    fn put_on_tape(&mut self, thread: usize, enter: i64, exit: i64) -> Option<Box<Chunk>> {
+        if self.threads.get_mut(thread)?.rounds.push(enter, exit) { self.enter_tape(thread) } else { None }
     }
 
     /// Enters an event that is not just the next one of the round in progress.
     #[inline(never)]
-    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], times: (i64, i64)) -> Option<Box<Chunk>> {
+    fn enter(&mut self, thread: usize, sym: Sym, words: &[i64], enter: i64, exit: i64) -> Option<Box<Chunk>> {
         let slots = self.infos.get(sym as usize)?.slots;
         let chunk = self.end_round(thread);
         let shape = self.sketched();
@@ -280,8 +282,8 @@ impl RankRecorder {
         let simple = known.last.digests.is_one() && known.last.is_shaped(slots);
         known.last.digests.enter(&mut t.lanes);
         t.folder.push(sym);
-        let other = t.time(sym, times.0, times.1, shape);
-        t.rounds.learn(sym, simple, &mut t.known, infos, times);
+        let other = t.time(sym, enter, exit, shape);
+        t.rounds.learn(sym, simple, &mut t.known, infos, enter, exit);
         self.change = change;
         // A tape is shorter than a chunk.
         chunk.or(other)

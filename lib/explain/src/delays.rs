@@ -232,9 +232,9 @@ impl Sweep<'_> {
         let near = &mut self.near[thread as usize];
         let place = r.place_at(wait.enter, near).unwrap_or_default();
         weights[self.findings.get(&(place, wait.place)).copied().unwrap_or_default()] += own;
-        r.window((wait.since, wait.enter), -1, near, &mut self.sums);
+        r.window(wait.since..wait.enter, -1, near, &mut self.sums);
         let before = self.sums.waited;
-        l.window((wait.since, wait.until), 1, &mut self.near[wait.by as usize], &mut self.sums);
+        l.window(wait.since..wait.until, 1, &mut self.near[wait.by as usize], &mut self.sums);
         let waited = float(self.sums.waited).max(0.0);
         let part = waited / float(self.sums.waited - before);
         let longer = self.sums.drain().filter(|(_, ns)| *ns > 0).map(|(code, ns)| (code, float(ns)));

@@ -80,7 +80,8 @@ impl Analysis {
         let victims = keeping.victims();
         let causes = explained.iter().zip(delays.causes.iter().map(Vec::as_slice));
         kept.waits = keeping.waits(&findings, causes, |kind, place| victims.contains_key(&(kind, place)));
-        kept.victims = victims.into_iter().map(|victims| keeping.victims_at(victims)).collect();
+        kept.victims =
+            victims.iter().map(|((kind, place), ranks)| keeping.victims_at(*kind, *place, ranks)).collect();
         self.number(&mut kept);
         kept
     }
@@ -146,7 +147,7 @@ impl Keeping<'_> {
         few(groups, worth, |(kind, _)| (*kind, ELSEWHERE), add_ranks)
     }
 
-    fn victims_at(&self, ((kind, place), ranks): ((WaitKind, u32), ByRank)) -> Victims {
+    fn victims_at(&self, kind: WaitKind, place: u32, ranks: &ByRank) -> Victims {
         let values: Vec<(u32, u64)> = ranks.iter().map(|(rank, s)| (*rank, s.ns)).collect();
         let longest = together(ranks.values()).longest;
         Victims { kind: kind.number(), place, longest, spread: self.spread(&values) }

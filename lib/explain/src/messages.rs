@@ -27,6 +27,18 @@ struct Suspects {
     each: Vec<(u32, bool)>,
 }
 
+/// A call's wait for its sender while an older message was there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspect<'a> {
+    pub(crate) wait: &'a Wait,
+    /// The send that it waits for.
+    pub(crate) cause: &'a Cause,
+    /// Number of the call, on its thread.
+    pub(crate) call: u64,
+    /// Number of the wait, if each is kept.
+    pub(crate) number: Option<u32>,
+}
+
 /// What depends on when a message is received.
 #[derive(Default, Debug)]
 struct Watch {
@@ -200,15 +212,10 @@ impl Messages {
         send.into_iter().for_each(|s| s.watch.get_or_insert_default().by.push(call));
     }
 
-    /// A call has waited for its sender while an older message was there: in the wrong order, if that is received before the
-    /// rank sends anything; `told`: the last call in which it did; `number`: that of the wait, if each is kept.
-    pub(crate) fn suspect(
-        &mut self,
-        older: &Older,
-        cause: &Cause,
-        (wait, call, number): (&Wait, u64, Option<u32>),
-        told: u64,
-    ) {
+    /// A call may have waited in the wrong order: it has, if the older message is received before the rank sends anything;
+    /// `told`: the last call in which it did.
+    pub(crate) fn suspect(&mut self, older: &Older, suspect: Suspect<'_>, told: u64) {
+        let Suspect { wait, cause, call, number } = suspect;
         let same = older.cause.thread == cause.thread;
         let sum = Sum { count: 1, ns: wait.ns, longest: wait.ns };
         let wait = Wait { ns: 0, ..*wait };
@@ -262,7 +269,8 @@ impl Messages {
         &mut self,
         visit: &Visit,
         end: &End,
-        (by, found_by): (By, Option<CallNumber>),
+        by: By,
+        found_by: Option<CallNumber>,
         ledger: &mut Ledger,
     ) -> u32 {
         let channel = end.received_through();
@@ -332,10 +340,10 @@ impl Messages {
             return;
         }
         (receive.done, send.received) = (true, true);
-        let own = (receive.posted, receive.call);
+        let (posted, call) = (receive.posted, receive.call);
         let reason = Reason::of(kind(channel), send.cause);
         let (to, serial, both_done) = (send.to, send.serial, send.done);
-        let thread = receive.posted.thread;
+        let thread = posted.thread;
         if let Some(each) = self.each.as_mut().filter(|_| channel.tag >= NO_MESSAGE) {
             let received = match by {
                 By::Call(call) => ledger.visit(call).map(|v| v.exit),
@@ -366,7 +374,7 @@ impl Messages {
         }
         match by {
             By::Call(call) => ledger.give(call, false, Some(reason)),
-            By::Itself { exit } => ledger.finish(own, exit, reason),
+            By::Itself { exit } => ledger.finish(posted, call, exit, reason),
             By::Unknown => {}
         }
         if both_done {
@@ -393,7 +401,7 @@ impl Messages {
                 let waited = ledger.visit(call).is_some_and(|v| v.exit > posted.at);
                 ledger.give(call, true, waited.then_some(reason));
             }
-            By::Itself { exit } if exit > posted.at => ledger.finish((send.cause, send.call), exit, reason),
+            By::Itself { exit } if exit > posted.at => ledger.finish(send.cause, send.call, exit, reason),
             By::Itself { .. } | By::Unknown => {}
         }
         unheard.into_iter().for_each(|(to, serial)| self.forget_received(to, serial));

@@ -96,7 +96,7 @@ impl Operations {
             let (root, members, of) = (instance.root, instance.members.clone(), instance.of);
             let who = if is_root { members } else { vec![id] };
             if let Some(root) = root {
-                who.into_iter().for_each(|m| self.meet_root(m, (root, of), ledger));
+                who.into_iter().for_each(|m| self.meet_root(m, root, of, ledger));
             }
         }
         if whole && let Some(instance) = self.open.remove(&key) {
@@ -133,7 +133,8 @@ impl Operations {
         self.tell(id, ledger);
     }
 
-    fn meet_root(&mut self, id: u32, (root, of): (u32, u32), ledger: &mut Ledger) {
+    /// A member and the root have come to an operation of so many, in which it waits for nobody else.
+    fn meet_root(&mut self, id: u32, root: u32, of: u32, ledger: &mut Ledger) {
         let member = |id: u32| self.members.get(id.to_usize());
         let Some(cause) = member(root).map(|root| Cause::of(&root.visit)) else { return };
         let Some(receives) = member(id).map(|member| member.part.receives) else { return };

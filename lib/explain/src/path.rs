@@ -109,7 +109,7 @@ impl Walk<'_> {
             *left = line.waits[..*left].partition_point(|w| w.enter < time);
             let wait = left.checked_sub(1).map(|last| line.waits[last]);
             let from = wait.map_or(line.begin(), |w| w.until).min(time);
-            line.window((from, time), 1, near, &mut self.sums);
+            line.window(from..time, 1, near, &mut self.sums);
             // Of a wait that has been passed before (clocks disagree), the call.
             let waited = std::mem::take(&mut self.sums.waited);
             let place = line.place_at(from, near).filter(|_| waited > 0);
@@ -179,7 +179,7 @@ impl Analysis {
         let mut impacts: HashMap<Code, u64, FixedState> = HashMap::default();
         for of_rank in self.timelines.chunk_by(|a, b| a.rank == b.rank) {
             let mut all =
-                |line: &Timeline| line.window((line.begin(), line.end()), 1, &mut Near::default(), &mut sums);
+                |line: &Timeline| line.window(line.begin()..line.end(), 1, &mut Near::default(), &mut sums);
             of_rank.iter().for_each(&mut all);
             for (code, ns) in sums.drain() {
                 let most = path.get(&code).copied().unwrap_or(0);
@@ -201,7 +201,7 @@ mod tests {
             let mut line = Timeline::new(thread);
             line.start(0, 0, Activity::Call);
             line.call(0, 0, 5);
-            line.wait(0, 5, (1 - thread, 0));
+            line.wait(0, 5, 1 - thread, 0);
             line.call(0, 5, 10);
             line.finish(&mut Sums::new(1));
             line

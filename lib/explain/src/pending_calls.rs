@@ -193,7 +193,7 @@ impl Ledger {
     }
 
     /// A call of which all is known by itself: where and when it is entered, its number on the thread, and when it ends.
-    pub(crate) fn finish(&mut self, (own, call): (Cause, u64), exit: i64, reason: Reason) {
+    pub(crate) fn finish(&mut self, own: Cause, call: u64, exit: i64, reason: Reason) {
         if reason.until() > own.at {
             let Cause { thread, place, at: enter } = own;
             // What it moves nobody asks of a call that is over.

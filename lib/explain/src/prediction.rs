@@ -94,7 +94,7 @@ impl Prediction {
     fn some(&self, scenarios: &[Scenario], means: &Means) -> Vec<u64> {
         let Some(last) = scenarios.last() else { return Vec::new() };
         let lanes: [&Scenario; AT_ONCE] = std::array::from_fn(|k| scenarios.get(k).unwrap_or(last));
-        let pace = Changed::new((&self.model.network, &self.own), means, &lanes);
+        let pace = Changed::new(&self.model.network, &self.own, means, &lanes);
         let mut walk = Walk::new(lanes.map(|s| s.network), pace, self.nodes.clone());
         self.steps.iter().for_each(|step| walk.step(step));
         let ends = walk.finish();

@@ -145,7 +145,7 @@ impl Listener for Reading<'_, '_> {
         let by = self.completed_by(event, done);
         let found_by = (event.action() == Action::Match).then(|| self.number());
         let Shared { messages, ledger, .. } = self.shared;
-        messages.post(&self.visit, end, (by, found_by), ledger).to_usize()
+        messages.post(&self.visit, end, by, found_by, ledger).to_usize()
     }
 
     fn received(&mut self, _: &Event<'_>, number: usize, got: &Completed) {
@@ -247,7 +247,7 @@ impl Reading<'_, '_> {
             Turn::Start(targets) => {
                 let call = self.number();
                 let Shared { messages, ledger, accessed, .. } = self.shared;
-                let post = |end| messages.post(&self.visit, &end, (By::Unknown, Some(call)), ledger);
+                let post = |end| messages.post(&self.visit, &end, By::Unknown, Some(call), ledger);
                 let posts = ends(event, at, targets, POSTED).map(post).collect();
                 accessed.insert((self.visit.thread, at.group), posts);
             }
@@ -287,7 +287,7 @@ impl Reading<'_, '_> {
         let call = self.number();
         let Shared { messages, ledger, .. } = self.shared;
         for end in ends(event, at, peers, tag) {
-            messages.post(&self.visit, &end, (By::Call(call), None), ledger);
+            messages.post(&self.visit, &end, By::Call(call), None, ledger);
         }
     }
 }

@@ -22,6 +22,7 @@ use st_model::section::Section;
 
 use crate::analysis::{Analysis, PlaceTotals, RankTotals, Waited};
 use crate::meetings::Meetings;
+use crate::messages::Suspect;
 use crate::pending_calls::{Finished, Track, Visit};
 use crate::predict::{Call, Does, RunStep, Steps};
 use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
@@ -116,10 +117,13 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     shared.ranks.sort_unstable();
     shared.ranks.dedup();
     shared.messages.with_ranks(shared.ranks.len());
-    let mut known = |section| -> (Rc<[u32]>, Slots, _) {
-        (found.places.of(section).into(), Slots::of(section), nodes(section, &mut hosts))
+    let known = |section| Known {
+        section,
+        places: found.places.of(section).into(),
+        objects: Slots::of(section),
+        nodes: nodes(section, &mut hosts),
     };
-    let known: Vec<_> = sections.iter().map(|section| (section, known(section))).collect();
+    let known: Vec<Known<'_>> = sections.iter().map(known).collect();
     // Ranks of clusters lie between each other.
     let mut ranks: Vec<(u32, usize)> = sections
         .iter()
@@ -128,14 +132,14 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
         .collect();
     ranks.sort_unstable();
     for (rank, s) in ranks {
-        let (section, (places, objects, nodes)) = &known[s];
+        let known = &known[s];
         let number = shared.number(rank.into()).unwrap_or_default();
-        for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-            cursors.extend(Cursor::new(section, (rank, i), places, objects, &graphs));
+        for (i, _) in known.section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+            cursors.extend(Cursor::new(known, i, rank, &graphs));
             if shared.ledger.tracks.len() < cursors.len() {
                 found.lanes.push((rank, narrow(i)));
                 shared.ledger.tracks.push(Track::of(rank, number));
-                shared.ledger.steps.add_thread(nodes.get(&rank).copied().unwrap_or(u32::MAX));
+                shared.ledger.steps.add_thread(known.nodes.get(&rank).copied().unwrap_or(u32::MAX));
             }
             if shared.ledger.meetings.is_some() {
                 shared.timelines.resize_with(cursors.len(), || Timeline::new(rank));
@@ -156,7 +160,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
         let Reverse((enter, i)) = *first;
         let cursor = &mut cursors[i as usize];
         let exit = cursor.points.next().unwrap_or(enter);
-        let more = cursor.read(i, (enter, exit), &mut shared)?;
+        let more = cursor.read(i, enter, exit, &mut shared)?;
         match cursor.points.next().filter(|_| more) {
             Some(t) => *first = Reverse((t, i)),
             None => {
@@ -172,6 +176,16 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     let steps = std::mem::take(&mut shared.ledger.steps);
     found.keep(shared);
     Ok((found, steps))
+}
+
+/// What is found of a section before its threads are read.
+struct Known<'a> {
+    section: &'a Section,
+    /// Number of the place of each symbol.
+    places: Rc<[u32]>,
+    objects: Slots,
+    /// Number of the node of each rank, where it is known.
+    nodes: HashMap<u32, u32, FixedState>,
 }
 
 /// One thread being read.
@@ -232,7 +246,7 @@ impl Shared {
             self.each.iter_mut().for_each(|each| each.push(waited));
             self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
             if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
-                line.wait(visit.enter, until, (reason.cause.thread, reason.cause.place));
+                line.wait(visit.enter, until, reason.cause.thread, reason.cause.place);
             }
             if reason.kind == WaitKind::LateSender
                 && visit.orders
@@ -242,7 +256,8 @@ impl Shared {
                 })
             {
                 let told = self.ledger.tracks[visit.thread as usize].told;
-                self.messages.suspect(&older, &reason.cause, (&wait, visit.call, number), told);
+                let suspect = Suspect { wait: &wait, cause: &reason.cause, call: visit.call, number };
+                self.messages.suspect(&older, suspect, told);
             }
         }
         // The lists keep their room: this is done after each call.
@@ -259,24 +274,19 @@ impl Shared {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(
-        section: &'a Section,
-        (rank, thread): (u32, usize),
-        places: &Rc<[u32]>,
-        objects: &Slots,
-        graphs: &'a Graphs,
-    ) -> Option<Self> {
+    fn new(known: &Known<'a>, thread: usize, rank: u32, graphs: &'a Graphs) -> Option<Self> {
+        let section = known.section;
         let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
         Some(Self {
             section,
             events: section.events(thread, rank)?,
             points: column.points(),
-            places: Rc::clone(places),
+            places: Rc::clone(&known.places),
             communication: Communication::default(),
             topologies: Topologies::default(),
             epochs: Epochs::default(),
             volumes: Volumes::new(section, rank, graphs),
-            objects: objects.clone(),
+            objects: known.objects.clone(),
             totals: vec![PlaceTotals::default(); section.symbols.len()],
             times: RankTotals { rank, ..RankTotals::default() },
             begun: false,
@@ -299,7 +309,7 @@ impl<'a> Cursor<'a> {
 
 impl Cursor<'_> {
     /// Reads the next call; `false` if there is none.
-    fn read(&mut self, number: u32, (enter, exit): (i64, i64), shared: &mut Shared) -> Result<bool, Error> {
+    fn read(&mut self, number: u32, enter: i64, exit: i64, shared: &mut Shared) -> Result<bool, Error> {
         let Some(event) = self.events.next_event()? else { return Ok(false) };
         let sym = event.sym as usize;
         let kind = event.row.map(|row| row.kind);

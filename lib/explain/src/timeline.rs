@@ -3,6 +3,8 @@
 //! *Memory:* 12 bytes per call ([`Calls`]), 32 per wait, and at most 2 more per call for sums that stand at intervals, so that
 //! what is done between two distant times is known without going through all calls between them.
 
+use std::ops::Range;
+
 use crate::calls::{Call, Calls};
 use crate::waits::At;
 
@@ -172,7 +174,7 @@ impl Timeline {
     }
 
     /// A wait in the last call, or one before it, for a thread that comes to a place.
-    pub(crate) fn wait(&mut self, enter: i64, until: i64, (by, place): (u32, u32)) {
+    pub(crate) fn wait(&mut self, enter: i64, until: i64, by: u32, place: u32) {
         let (enter, until) = (bounded(enter), bounded(until));
         if self.waits.len() == self.waits.capacity() {
             // A list that grows by doubling would take twice as much.
@@ -238,8 +240,7 @@ impl Timeline {
         self.marks = Marks { every, codes, sums: vec![0; n], waited: vec![0] };
         let (mut waited, mut near) = (0, Near::default());
         for block in 0..self.calls.len() / every {
-            let (from, to) = (self.starts(block), self.starts(block + 1));
-            near = self.scan(near, (from, to), 1, sums);
+            near = self.scan(near, self.starts(block)..self.starts(block + 1), 1, sums);
             waited += sums.waited;
             let before = self.marks.sums.len() - n;
             self.marks.sums.extend_from_within(before..);
@@ -259,7 +260,13 @@ impl Timeline {
 
     /// Adds, or takes away, what is done from one time to another, the first call after which, and the first wait that ends after
     /// which, are known. Returns those of the other time.
-    fn scan(&self, first: Near, (from, to): (i64, i64), sign: i64, sums: &mut Sums) -> Near {
+    fn scan(
+        &self,
+        first: Near,
+        Range { start: from, end: to }: Range<i64>,
+        sign: i64,
+        sums: &mut Sums,
+    ) -> Near {
         let mut at = first;
         let mut last = from;
         for call in self.calls.from(first.call) {
@@ -286,8 +293,8 @@ impl Timeline {
 
     /// Adds what is done from one time to another, or takes it away (`sign` −1). *Cost:* O(log calls + places), the logarithm that
     /// of how far both times are from where the thread was looked at last.
-    pub(crate) fn window(&self, (from, to): (i64, i64), sign: i64, near: &mut Near, sums: &mut Sums) {
-        let (from, to) = (from.max(self.begin), to.min(self.end()));
+    pub(crate) fn window(&self, span: Range<i64>, sign: i64, near: &mut Near, sums: &mut Sums) {
+        let (from, to) = (span.start.max(self.begin), span.end.min(self.end()));
         if to <= from {
             return;
         }
@@ -299,12 +306,12 @@ impl Timeline {
         let (a, b) = (call / every + 1, near.call / every);
         if near.call - call <= 2 * every || b <= a {
             near.wait = wait_at(from, near.wait);
-            let wait = self.scan(Near { call, wait: near.wait }, (from, to), sign, sums).wait;
+            let wait = self.scan(Near { call, wait: near.wait }, from..to, sign, sums).wait;
             near.wait = wait;
             return;
         }
         let wait = wait_at(from, near.wait);
-        self.scan(Near { call, wait }, (from, self.starts(a)), sign, sums);
+        self.scan(Near { call, wait }, from..self.starts(a), sign, sums);
         let n = self.marks.codes.len();
         for (block, sign) in [(a, -sign), (b, sign)] {
             let marked = &self.marks.sums[block * n..][..n];
@@ -312,9 +319,8 @@ impl Timeline {
             sums.waited += sign * self.marks.waited[block];
         }
         let start = self.starts(b);
-        near.wait = self
-            .scan(Near { call: b * every, wait: wait_at(start, near.wait) }, (start, to), sign, sums)
-            .wait;
+        near.wait =
+            self.scan(Near { call: b * every, wait: wait_at(start, near.wait) }, start..to, sign, sums).wait;
     }
 }
 
@@ -357,12 +363,12 @@ mod tests {
             for (place, before, inside, waits) in calls {
                 let enter = line.end() + before;
                 line.call(place, enter, enter + inside);
-                line.wait(enter, enter + (inside - waits).max(0), (0, place));
+                line.wait(enter, enter + (inside - waits).max(0), 0, place);
             }
             let (mut sums, mut near) = (Sums::new(5), Near::default());
             line.finish(&mut sums);
             for (from, long) in windows {
-                line.window((from, from + long), 1, &mut near, &mut sums);
+                line.window(from..from + long, 1, &mut near, &mut sums);
                 let waited = sums.waited;
                 let found: BTreeMap<Code, i64> = sums.drain().collect();
                 prop_assert_eq!((found, waited), slowly(&line, from, from + long));

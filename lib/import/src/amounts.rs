@@ -39,8 +39,10 @@ fn is_needed(slot: &Slot, field: &Field) -> bool {
 }
 
 /// Whether the bytes of a call say what it moves.
-pub(crate) fn has_bytes(row: &Row, shape: &Shape) -> bool {
-    row.slots
+pub(crate) fn has_bytes(shape: &Shape) -> bool {
+    shape
+        .row
+        .slots
         .iter()
         .zip(&shape.fields)
         .any(|(slot, field)| !slot.list && (slot.name == BYTES || counts(slot, field)))
@@ -48,7 +50,6 @@ pub(crate) fn has_bytes(row: &Row, shape: &Shape) -> bool {
 
 /// A call whose amounts are looked at.
 pub(crate) struct Amounts<'a> {
-    pub(crate) row: &'static Row,
     pub(crate) shape: &'a Shape,
     pub(crate) given: &'a Map<String, Value>,
     pub(crate) bytes: Option<i64>,
@@ -69,12 +70,16 @@ impl Amounts<'_> {
         words: &mut [i64],
     ) -> Result<(), String> {
         let (mut at, mut lacks) = (0, false);
-        let only_room = self.row.slot(BYTES).is_some();
+        let only_room = self.shape.row.slot(BYTES).is_some();
         // Of a call that sends and receives, the bytes are those received: the last count.
-        let last =
-            self.row.slots.iter().rposition(|slot| slot.meaning == Meaning::Count && slot.name != BYTES);
+        let last = self
+            .shape
+            .row
+            .slots
+            .iter()
+            .rposition(|slot| slot.meaning == Meaning::Count && slot.name != BYTES);
         let inplace = self.given.get("inplace") == Some(&Value::Bool(true));
-        for (i, (slot, field)) in self.row.slots.iter().zip(&self.shape.fields).enumerate() {
+        for (i, (slot, field)) in self.shape.row.slots.iter().zip(&self.shape.fields).enumerate() {
             let Some(&word) = words.get(at) else { break };
             let own = at;
             at += if slot.list { usize::try_from(word).map_err(|e| e.to_string())? + 1 } else { 1 };
@@ -112,14 +117,14 @@ impl Amounts<'_> {
             }
         }
         if lacks {
-            left.add(&format!("amounts of {} (0 stands for them)", self.row.name), 1);
+            left.add(&format!("amounts of {} (0 stands for them)", self.shape.row.name), 1);
         }
         Ok(())
     }
 
     /// Bytes of an element of the first datatype behind a slot.
     fn size_after(&self, slot: usize, words: &[i64], numbers: &impl Numbers) -> Option<i64> {
-        let mut all = st_model::calls::words::each(&self.row.slots, words).skip(slot);
+        let mut all = st_model::calls::words::each(&self.shape.row.slots, words).skip(slot);
         let (_, own) = all.find(|(slot, _)| slot.meaning == Meaning::Ref(Object::Type) && !slot.list)?;
         numbers.size(*own.first()?)
     }
@@ -130,10 +135,10 @@ impl Amounts<'_> {
     ///
     /// With the counts that must be told.
     pub(crate) fn lists(&self) -> Result<(), String> {
-        if self.bytes.is_none() || has_bytes(self.row, self.shape) {
+        if self.bytes.is_none() || has_bytes(self.shape) {
             return Ok(());
         }
-        let fields = self.row.slots.iter().zip(&self.shape.fields);
+        let fields = self.shape.row.slots.iter().zip(&self.shape.fields);
         let lists: Vec<&str> = fields
             .filter(|(slot, field)| slot.list && counts(slot, field))
             .map(|(_, f)| f.key.as_str())

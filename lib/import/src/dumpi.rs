@@ -105,7 +105,8 @@ fn statuses(value: &str) -> Vec<[i64; 4]> {
 pub fn read(
     from: impl BufRead,
     sizes: &Sizes,
-    (rank, world): (u32, u32),
+    rank: u32,
+    world: u32,
     to: &mut Importer,
 ) -> Result<(), Error> {
     let mut reading = Reading {

@@ -71,7 +71,7 @@ impl Importer {
         if let Some(text) = control(line.values()) {
             return Err(format!("site: {text:?} has a control character"));
         }
-        let (printed, number) = read_site(line, (&mut self.common.sites, &mut self.names))?;
+        let (printed, number) = read_site(line, &mut self.common.sites, &mut self.names)?;
         self.common.numbers.insert(printed, number);
         Ok(())
     }
@@ -102,9 +102,9 @@ impl Importer {
             return Err(format!("rank: {} is none of {} ranks", call.rank, self.world));
         }
         let row = self.function(name)?;
-        let function = row.map(|row| (row, self.shapes.of(row)));
+        let function = row.map(|row| self.shapes.of(row));
         let rank = self.ranks.entry(call.rank).or_insert_with(|| {
-            Rank::new(call.rank, self.world, (call.times.is_some(), self.complete), &self.common)
+            Rank::new(call.rank, self.world, call.times.is_some(), self.complete, &self.common)
         });
         rank.call(call, function, &self.common, &mut self.left).map_err(|what| format!("{name}: {what}"))
     }

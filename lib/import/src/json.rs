@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 use st_model::calls::Object;
 use st_model::header::{Header, Step};
 use st_model::num::Exact as _;
+use st_model::ranklist::RankList;
 use st_stream::json::read::error_class;
-use st_stream::json::tables;
+use st_stream::json::tables::{self, Described};
 
 use crate::call::{Call, Site, Stop};
 use crate::error::Error;
@@ -188,12 +189,12 @@ fn define(object: Object, line: &Line, world: u32, to: &mut Importer) -> Result<
     let key = tables::key(object).unwrap_or_default();
     let name = line.get(key).and_then(Value::as_str).ok_or_else(|| format!("{key}: no text"))?;
     let (what, copy, ranks) = match object {
-        Object::Comm => of(Definition::Comm, tables::read(name, line)?),
-        Object::Group => of(Definition::Group, tables::read(name, line)?),
-        Object::Type => of(Definition::Type, tables::read(name, line)?),
-        Object::Op => of(Definition::Op, tables::read(name, line)?),
-        Object::Win => of(Definition::Win, tables::read(name, line)?),
-        Object::File => of(Definition::File, tables::read(name, line)?),
+        Object::Comm => read_as(Definition::Comm, name, line)?,
+        Object::Group => read_as(Definition::Group, name, line)?,
+        Object::Type => read_as(Definition::Type, name, line)?,
+        Object::Op => read_as(Definition::Op, name, line)?,
+        Object::Win => read_as(Definition::Win, name, line)?,
+        Object::File => read_as(Definition::File, name, line)?,
         Object::Text => return Ok(()),
     };
     to.define(name, ranks, copy, what);
@@ -217,8 +218,14 @@ fn are_members(all: &[u32], world: u32, recorded: bool) -> Result<(), String> {
     }
 }
 
-fn of<T, R>(make: impl FnOnce(T) -> Definition, (what, copy, ranks): (T, u32, R)) -> (Definition, u32, R) {
-    (make(what), copy, ranks)
+/// An object of a name, which copy it is, and on which ranks.
+fn read_as<T: Described>(
+    make: impl FnOnce(T) -> Definition,
+    name: &str,
+    line: &Line,
+) -> Result<(Definition, u32, Option<RankList>), String> {
+    let (what, copy, ranks) = tables::read(name, line)?;
+    Ok((make(what), copy, ranks))
 }
 
 fn rank(line: &Line) -> Result<u32, String> {

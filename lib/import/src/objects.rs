@@ -93,14 +93,17 @@ impl Definitions {
     }
 }
 
+/// Numbers of objects by family and name.
+type Entered = HashMap<(u128, Name), i64, FixedState>;
+
 /// The objects of a rank, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     indices: [HashMap<String, i64, FixedState>; KINDS],
     /// Objects that a function has made from a place.
     made: HashMap<(CallId, u128), u32, FixedState>,
-    /// Numbers by kind, family and name.
-    entered: HashMap<(usize, u128, Name), i64, FixedState>,
+    /// By kind.
+    entered: [Entered; KINDS],
 }
 
 impl Known {
@@ -112,7 +115,8 @@ impl Known {
     pub(crate) fn enter(
         &mut self,
         name: &str,
-        (copy, what): (u32, &Definition),
+        copy: u32,
+        what: &Definition,
         maker: Option<(CallId, u128)>,
         to: &mut Objects,
     ) -> i64 {
@@ -126,29 +130,30 @@ impl Known {
             *n = n.saturating_add(1);
             h.digest128()
         });
-        let entered = &mut self.entered;
+        let kind = kind(what.object());
+        let entered = &mut self.entered[kind];
         let index = match what {
-            Definition::Comm(content) => add(&mut to.comms, (0, family), copy, content, entered),
-            Definition::Group(content) => add(&mut to.groups, (1, family), copy, content, entered),
-            Definition::Type(content) => add(&mut to.types, (2, family), copy, content, entered),
-            Definition::Op(content) => add(&mut to.ops, (3, family), copy, content, entered),
-            Definition::Win(content) => add(&mut to.wins, (4, family), copy, content, entered),
-            Definition::File(content) => add(&mut to.files, (5, family), copy, content, entered),
+            Definition::Comm(content) => add(&mut to.comms, family, copy, content, entered),
+            Definition::Group(content) => add(&mut to.groups, family, copy, content, entered),
+            Definition::Type(content) => add(&mut to.types, family, copy, content, entered),
+            Definition::Op(content) => add(&mut to.ops, family, copy, content, entered),
+            Definition::Win(content) => add(&mut to.wins, family, copy, content, entered),
+            Definition::File(content) => add(&mut to.files, family, copy, content, entered),
         };
-        self.indices[kind(what.object())].insert(name.to_owned(), index);
+        self.indices[kind].insert(name.to_owned(), index);
         index
     }
 }
 
 fn add<T: Content + Clone>(
     to: &mut Registry<T>,
-    (kind, family): (usize, Option<u128>),
+    family: Option<u128>,
     copy: u32,
     content: &T,
-    entered: &mut HashMap<(usize, u128, Name), i64, FixedState>,
+    entered: &mut Entered,
 ) -> i64 {
     let family = family.unwrap_or_else(|| family_of_predefined(content));
     let name = name_of(content.digest(), copy);
     let adopt = || to.adopt(family, Named { name, copy, content: content.clone() });
-    *entered.entry((kind, family, name)).or_insert_with(adopt)
+    *entered.entry((family, name)).or_insert_with(adopt)
 }

@@ -1,7 +1,7 @@
 //! Whether the ranks that a call names are in its communicator or window.
 
 use st_model::calls::words::each;
-use st_model::calls::{Meaning, Object, Row};
+use st_model::calls::{Meaning, Object};
 use st_model::values::{ANY_SOURCE, NONE, PROC_NULL, ROOT};
 use st_stream::json::plain;
 
@@ -13,7 +13,8 @@ use crate::shape::Shape;
 /// # Errors
 ///
 /// With the first that cannot be.
-pub(crate) fn check(row: &Row, shape: &Shape, words: &[i64], numbers: &impl Numbers) -> Result<(), String> {
+pub(crate) fn check(shape: &Shape, words: &[i64], numbers: &impl Numbers) -> Result<(), String> {
+    let row = shape.row;
     let mut before = None;
     let of = |(slot, own): (&st_model::calls::Slot, &[i64])| match slot.meaning {
         Meaning::Ref(object @ (Object::Comm | Object::Win)) if !slot.is_made() => {

@@ -79,8 +79,8 @@ const AGAIN: &str = "ends of requests whose names are those of later ones";
 const FARTHEST: i64 = 1 << 61;
 
 impl Rank {
-    /// A rank of a world; `complete`: its source has all that it did.
-    pub(crate) fn new(rank: u32, world: u32, (timed, complete): (bool, bool), common: &Common) -> Self {
+    /// A rank of a world; `timed`: its calls have times, `complete`: its source has all that it did.
+    pub(crate) fn new(rank: u32, world: u32, timed: bool, complete: bool, common: &Common) -> Self {
         let options = Options { columns: timed, sketches: timed, ..Options::default() };
         let mut new = Self {
             recorder: RankRecorder::new(rank, options),
@@ -102,7 +102,7 @@ impl Rank {
             let told =
                 common.definitions.find(Object::Comm, kind, rank).map(|(copy, what)| (copy, what.clone()));
             let (copy, what) = told.unwrap_or((0, Definition::Comm(comm)));
-            new.objects.enter(kind, (copy, &what), None, &mut new.recorder.objects);
+            new.objects.enter(kind, copy, &what, None, &mut new.recorder.objects);
         }
         new
     }
@@ -115,24 +115,25 @@ impl Rank {
     pub(crate) fn call(
         &mut self,
         call: &Call<'_>,
-        function: Option<(&'static Row, &Shape)>,
+        function: Option<&Shape>,
         common: &Common,
         left: &mut Left,
     ) -> Result<(), String> {
-        let times = self.check(call, left)?;
-        let thread = self.thread(call.thread, times);
+        let (enter, exit) = self.check(call, left)?;
+        let thread = self.thread(call.thread, enter);
         if self.stops.contains_key(&thread) {
             return Err(format!("thread: {} has ended in a line before", call.thread));
         }
-        self.stand_in(function.map(|(row, _)| row), thread, times, left);
+        self.stand_in(function.map(|shape| shape.row), thread, enter, left);
         let site = self.site(call.site, common)?;
         let id = match function {
-            Some((row, _)) => row.id,
+            Some(shape) => shape.row.id,
             None => self.recorder.unknown_call(call.name),
         };
         let mut of = std::mem::take(&mut self.words);
         of.clear();
-        if let Some((row, shape)) = function {
+        if let Some(shape) = function {
+            let row = shape.row;
             self.endless &= row.kind != Kind::Finalize && !has_session(row);
             let place = self.recorder.sites.get(site).map_or(0, |site| site.id);
             let Some(own) = self.threads.get_mut(thread) else { return Ok(()) };
@@ -147,21 +148,21 @@ impl Rank {
             };
             let Call { parameters, partial, error, .. } = *call;
             let given = Given { parameters, partial, failed: error != 0 };
-            words((row, shape), given, (&mut numbers, left), &mut of)?;
+            words(shape, given, &mut numbers, left, &mut of)?;
             left.add(AGAIN, numbers.again.unwrap_or(0));
-            settle(row, shape, &of, &mut own.requests);
+            settle(shape, &of, &mut own.requests);
         } else {
             for key in call.parameters.keys().filter(|key| !is_common(key)) {
                 left.add(&format!("field {key} of {}, which st does not know", call.name), 1);
             }
         }
         let symbol = self.recorder.symbol(id, site, call.error);
-        self.record(thread, symbol, &of, times);
+        self.record(thread, symbol, &of, enter, exit);
         self.words = of;
         Ok(())
     }
 
-    fn record(&mut self, thread: usize, symbol: Sym, words: &[i64], (enter, exit): (i64, i64)) {
+    fn record(&mut self, thread: usize, symbol: Sym, words: &[i64], enter: i64, exit: i64) {
         let full = self.recorder.record(thread, symbol, words, enter, exit);
         if let Some(own) = self.threads.get_mut(thread) {
             own.column.chunks.extend(full.map(|chunk| *chunk));
@@ -204,7 +205,7 @@ impl Rank {
     }
 
     /// Number of a thread, which begins with its first call.
-    fn thread(&mut self, number: u64, (enter, _): (i64, i64)) -> usize {
+    fn thread(&mut self, number: u64, enter: i64) -> usize {
         let Self { numbers, threads, recorder, .. } = self;
         *numbers.entry(number).or_insert_with(|| {
             threads.push(Thread::default());
@@ -213,7 +214,7 @@ impl Rank {
     }
 
     /// Enters what MPI begins with, if the source does not have it, before the first call that needs it.
-    fn stand_in(&mut self, row: Option<&Row>, thread: usize, (enter, _): (i64, i64), left: &mut Left) {
+    fn stand_in(&mut self, row: Option<&Row>, thread: usize, enter: i64, left: &mut Left) {
         let Some(row) = row.filter(|_| !self.begun) else { return };
         if row.kind == Kind::Init || has_session(row) {
             self.begun = true;
@@ -229,7 +230,7 @@ impl Rank {
         let Some(row) = CallTable::builtin().by_name(name) else { return };
         let site = self.recorder.sites.label(UNKNOWN);
         let symbol = self.recorder.symbol(row.id, site, 0);
-        self.record(thread, symbol, &[], (at, at));
+        self.record(thread, symbol, &[], at, at);
     }
 
     fn site(&mut self, site: Site<'_>, common: &Common) -> Result<u32, String> {
@@ -334,7 +335,8 @@ fn has_session(row: &Row) -> bool {
 }
 
 /// Numbers of requests that are no more after a call are free again.
-fn settle(row: &Row, shape: &Shape, words: &[i64], requests: &mut Requests) {
+fn settle(shape: &Shape, words: &[i64], requests: &mut Requests) {
+    let row = shape.row;
     if found_nothing(row, words) {
         return;
     }
@@ -382,16 +384,16 @@ impl Numbers for Own<'_> {
         let rank = self.recorder.rank();
         let told = self.definitions.find(object, name, rank);
         let to = &mut self.recorder.objects;
-        if let Some(what) = told {
-            if let Definition::Comm(comm) = what.1
+        if let Some((copy, what)) = told {
+            if let Definition::Comm(comm) = what
                 && comm.members.position(rank.into()).is_none()
             {
                 return Err(format!("{name} has not rank {rank} among its members"));
             }
-            return Ok(self.objects.enter(name, what, maker, to));
+            return Ok(self.objects.enter(name, copy, what, maker, to));
         }
         match predefined(object, name) {
-            Some(what) => Ok(self.objects.enter(name, (0, &what), None, to)),
+            Some(what) => Ok(self.objects.enter(name, 0, &what, None, to)),
             None => Err(format!("{name} is not described by a line before")),
         }
     }

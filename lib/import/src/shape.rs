@@ -29,9 +29,10 @@ impl Field {
     }
 }
 
-/// The fields of a function, in the order of its slots.
+/// A function and its fields, in the order of its slots.
 #[derive(Debug)]
 pub(crate) struct Shape {
+    pub(crate) row: &'static Row,
     pub(crate) fields: Vec<Field>,
     /// Whether a field is of each completed request.
     lists: Vec<bool>,
@@ -70,7 +71,7 @@ impl Shape {
         let first = row.slots.iter().position(|slot| slot.meaning == Meaning::Position);
         let lists =
             (0..fields.len()).map(|i| first.is_some_and(|first| i > first && i <= first + 3)).collect();
-        Self { fields, lists }
+        Self { row, fields, lists }
     }
 
     /// Whether a field means something in calls of the function.

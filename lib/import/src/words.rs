@@ -32,14 +32,16 @@ pub(crate) struct Given<'a> {
 ///
 /// With what is wrong.
 pub(crate) fn words(
-    (row, shape): (&'static Row, &Shape),
-    Given { parameters: given, partial, failed }: Given<'_>,
-    (numbers, left): (&mut impl Numbers, &mut Left),
+    shape: &Shape,
+    given: Given<'_>,
+    numbers: &mut impl Numbers,
+    left: &mut Left,
     out: &mut Vec<i64>,
 ) -> Result<(), String> {
+    let (row, Given { parameters: given, partial, failed }) = (shape.row, given);
     out.clear();
     let bytes = amounts::told(row, given, failed)?;
-    let amounts = Amounts { row, shape, given, bytes, lenient: partial || failed };
+    let amounts = Amounts { shape, given, bytes, lenient: partial || failed };
     amounts.lists()?;
     let (requests, done, lacks) = (Vec::new(), true, false);
     let mut making = Making { row, given, partial, failed, bytes, numbers, left, requests, done, lacks };
@@ -63,10 +65,10 @@ pub(crate) fn words(
     let Making { numbers, left, .. } = making;
     amounts.settle(numbers, left, out)?;
     if !failed {
-        partners::check(row, shape, out, numbers)?;
+        partners::check(shape, out, numbers)?;
     }
     from_any(row, out, left);
-    let known = |key: &str| if key == BYTES { amounts::has_bytes(row, shape) } else { shape.knows(key) };
+    let known = |key: &str| if key == BYTES { amounts::has_bytes(shape) } else { shape.knows(key) };
     for key in given.keys().filter(|key| !known(key)) {
         left.add(&format!("field {key} of {}, which has none", row.name), 1);
     }

@@ -8,6 +8,7 @@ use st_model::calls::roles::{Role, Rule};
 use st_model::calls::words::ABSENT;
 use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row};
 use st_model::event::{Completed, Event};
+use st_model::folded::SymbolCalls;
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::project::Error;
 use st_model::ranklist::RankList;
@@ -149,14 +150,15 @@ impl Leaks {
             for rank in section.ranks.iter().filter(|rank| came_to_its_end(section, *rank)) {
                 for thread in 0..section.threads.len() {
                     let Some(ends) = ends.remove(&(rank, narrow(thread))) else { continue };
-                    self.find(section, (rank, thread), ends)?;
+                    self.find(section, thread, rank, ends)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn enter(&mut self, section: &Section, rank: u32, (sym, what): (Sym, What), n: u64) {
+    /// Calls of a symbol by a rank have left so many behind.
+    fn enter(&mut self, section: &Section, rank: u32, sym: Sym, what: What, n: u64) {
         let Some(symbol) = section.symbols.get(sym as usize).filter(|_| n > 0) else { return };
         let site = section.sites.get(symbol.site).map(|site| site.id);
         *self.left.entry((what, symbol.call, site)).or_default().entry(rank).or_default() += n;
@@ -176,7 +178,7 @@ impl Leaks {
                 communication.event(&event, &mut alone);
             }
             self.elsewhere += alone.unknown;
-            requests(section, &communication).for_each(|left| self.enter(section, rank, left, 1));
+            requests(section, &communication).for_each(|(sym, what)| self.enter(section, rank, sym, what, 1));
         }
         Ok(())
     }
@@ -195,7 +197,8 @@ impl Leaks {
                         true => made.entry((what, index)).or_default().push((sym, times)),
                         false => *freed.entry((what, index)).or_default() += times,
                     };
-                    each_value(section, (rank, thread), (sym, calls), slot, budget, &mut enter)?;
+                    let calls = SymbolCalls { rank, thread, sym, calls };
+                    each_value(section, calls, slot, budget, &mut enter)?;
                 }
             }
         }
@@ -203,7 +206,7 @@ impl Leaks {
             let all: u64 = makers.iter().map(|(_, n)| n).sum();
             let mut left = all.saturating_sub(freed.get(&key).copied().unwrap_or(0));
             for (sym, n) in makers.into_iter().rev() {
-                self.enter(section, rank, (sym, key.0), n.min(left));
+                self.enter(section, rank, sym, key.0, n.min(left));
                 left -= n.min(left);
             }
         }
@@ -214,7 +217,8 @@ impl Leaks {
     fn find(
         &mut self,
         section: &Section,
-        (rank, thread): (u32, usize),
+        thread: usize,
+        rank: u32,
         mut ends: Vec<(u64, What)>,
     ) -> Result<(), Error> {
         ends.sort_unstable();
@@ -226,7 +230,7 @@ impl Leaks {
             let Some((sym, n)) = run else { return Ok(()) };
             at += saturate::<u64>(n);
             while let Some((_, what)) = ends.next_if(|(index, _)| *index < at) {
-                self.enter(section, rank, (sym, what), 1);
+                self.enter(section, rank, sym, what, 1);
             }
         }
         Ok(())
@@ -262,26 +266,25 @@ pub fn made_by(call: CallId) -> Option<What> {
     objects(row).find(|(.., makes)| *makes).map(|(_, what, _)| what)
 }
 
-/// The values of a slot of a symbol, each with how often it comes.
+/// The values of a slot of a symbol's calls, each with how often it comes.
 fn each_value(
     section: &Section,
-    of: (u32, usize),
-    calls: (Sym, u64),
+    calls: SymbolCalls,
     slot: u8,
     budget: &Budget,
     tell: &mut impl FnMut(i64, u64),
 ) -> Result<(), Unknown> {
-    if let Some(mut folded) = section.folded(of, calls, |i| i == usize::from(slot)) {
+    if let Some(mut folded) = section.folded(calls, |i| i == usize::from(slot)) {
         while let Some((event, times)) = folded.next_call()? {
             budget.take(1)?;
             tell(event.words().one(slot), times);
         }
         return Ok(());
     }
-    budget.spend(section, Some(&RankList::single(of.0)), 1)?;
-    let Some(mut events) = section.events(of.1, of.0) else { return Ok(()) };
+    budget.spend(section, Some(&RankList::single(calls.rank)), 1)?;
+    let Some(mut events) = section.events(calls.thread, calls.rank) else { return Ok(()) };
     while let Some(event) = events.next_event()? {
-        if event.sym == calls.0 {
+        if event.sym == calls.sym {
             tell(event.words().one(slot), 1);
         }
     }

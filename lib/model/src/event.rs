@@ -176,16 +176,19 @@ impl<'a> Events<'a> {
 }
 
 impl<'e> Event<'e> {
-    /// A call by itself, of which nothing but symbol, position and words is known; `None` if the section has no such symbol.
+    /// A call of a rank by itself, of which nothing but symbol and words is known; `None` if the section has no such symbol.
+    /// It is the first of thread 0, unless [`Event::at`] says otherwise.
     #[must_use]
-    pub fn apart(
-        section: &'e Section,
-        (rank, thread, index): (u32, usize, u64),
-        sym: Sym,
-        words: &'e Words,
-    ) -> Option<Self> {
+    pub fn apart(section: &'e Section, rank: u32, sym: Sym, words: &'e Words) -> Option<Self> {
         let Known { symbol, row, role } = Known::of(section.symbols.get(sym as usize)?);
-        Some(Self { rank, thread, index, sym, symbol, row, role, times: None, turn: None, section, words })
+        let (thread, index, times, turn) = (0, 0, None, None);
+        Some(Self { rank, thread, index, sym, symbol, row, role, times, turn, section, words })
+    }
+
+    /// The same call at another position of its rank.
+    #[must_use]
+    pub fn at(self, thread: usize, index: u64) -> Self {
+        Self { thread, index, ..self }
     }
 
     /// The function's name; of one that the call table does not list, as the recorder found it.

@@ -17,12 +17,23 @@ use crate::project::{Error, LONGEST_LIST, base_word, stream};
 use crate::section::{Section, Sym};
 
 /// The calls of one symbol on a thread of a rank.
+#[derive(Clone, Copy, Debug)]
+pub struct SymbolCalls {
+    /// World rank.
+    pub rank: u32,
+    /// Number of the thread in the section.
+    pub thread: usize,
+    /// Number of the symbol in the section.
+    pub sym: Sym,
+    /// How many they are ([`Section::calls_of`]).
+    pub calls: u64,
+}
+
+/// They are read, equal ones once.
 #[derive(Debug)]
 pub struct Folded<'a> {
     section: &'a Section,
-    rank: u32,
-    thread: usize,
-    sym: Sym,
+    of: SymbolCalls,
     slots: &'static [Slot],
     /// By slot: whether it is read, whether it has lengths, and how its values are written.
     forms: Vec<(bool, bool, Form)>,
@@ -32,16 +43,11 @@ pub struct Folded<'a> {
 }
 
 impl Section {
-    /// The calls of a symbol on a rank's thread, of which it makes so many ([`Section::calls_of`]); only the slots of its row
-    /// that are asked for are read, others are 0 or empty. `None` where the thread does not make them, and where a slot that
+    /// Reads the calls of a symbol; only the slots of its row that are asked for are read, others are 0 or empty. `None` where the thread does not make them, and where a slot that
     /// is read cannot be without the order of the calls: what is drawn, expected, or depends on the number of the call.
     #[must_use]
-    pub fn folded(
-        &self,
-        (rank, thread): (u32, usize),
-        (sym, calls): (Sym, u64),
-        reads: impl Fn(usize) -> bool,
-    ) -> Option<Folded<'_>> {
+    pub fn folded(&self, of: SymbolCalls, reads: impl Fn(usize) -> bool) -> Option<Folded<'_>> {
+        let SymbolCalls { rank, thread, sym, calls } = of;
         let t = self.threads.get(thread).filter(|t| t.ranks.contains(rank))?;
         let slots = CallTable::builtin().slots(self.symbols.get(sym as usize)?.call);
         let streams = t.params.get(sym as usize).map_or(&[][..], |p| p);
@@ -60,7 +66,7 @@ impl Section {
         }
         let (turns, words) = (Together::new(cursors, calls), Words::default());
         let own = HashMap::default();
-        Some(Folded { section: self, rank, thread, sym, slots, forms, turns, own, words })
+        Some(Folded { section: self, of, slots, forms, turns, own, words })
     }
 }
 
@@ -78,7 +84,7 @@ impl Folded<'_> {
             let mut value = || if *read { cursors.next() } else { None };
             let n = if *listed { value().map_or(0, Cursor::next) } else { 1 };
             if !(0..=LONGEST_LIST).contains(&n) {
-                return Err(Error::Length { rank: self.rank, index: 0, len: n });
+                return Err(Error::Length { rank: self.of.rank, index: 0, len: n });
             }
             self.words.words.extend(listed.then_some(n));
             match value() {
@@ -88,8 +94,9 @@ impl Folded<'_> {
         }
         self.resolve();
         self.words.split(self.slots);
-        let place = (self.rank, self.thread, 0);
-        Ok(Event::apart(self.section, place, self.sym, &self.words).map(|event| (event, times)))
+        let SymbolCalls { rank, thread, sym, .. } = self.of;
+        let event = Event::apart(self.section, rank, sym, &self.words);
+        Ok(event.map(|event| (event.at(thread, 0), times)))
     }
 
     /// Turns symbolic values into absolute ones.
@@ -98,7 +105,7 @@ impl Folded<'_> {
             return;
         }
         let words = &mut self.words.words;
-        let (base, section, rank) = (base_word(self.slots, words), self.section, self.rank);
+        let (base, section, rank) = (base_word(self.slots, words), self.section, self.of.rank);
         let own = *self.own.entry(base).or_insert_with(|| section.own(base, rank).unwrap_or_default());
         let mut at = 0;
         for (read, listed, form) in &self.forms {

@@ -11,7 +11,7 @@ use crate::ints::{Cursor, Sealed};
 use crate::objects::{Comm, SharedObject};
 use crate::requests::Requests;
 use crate::section::{Elastic, Entry, Form, Own, Section, Sym, Tables, Thread};
-use crate::tree::{Found, Turn, Walk, WalkError};
+use crate::tree::{Found, Limits, Turn, Walk, WalkError};
 
 /// The longest list that a call may have: lists are as long as communicators.
 pub const LONGEST_LIST: i64 = 1 << 24;
@@ -136,7 +136,8 @@ impl Section {
     /// If the tree is malformed in a way that its decoder cannot see, or the search takes too long.
     pub fn seek(
         &self,
-        (rank, thread): (u32, usize),
+        thread: usize,
+        rank: u32,
         weights: &[u64],
         target: u128,
         most: u64,
@@ -144,7 +145,7 @@ impl Section {
         let Some(t) = self.threads.get(thread).filter(|t| t.ranks.contains(rank)) else { return Ok(None) };
         let classes = self.classes_of(rank);
         let counts = t.counts.iter().map(|c| stream(c, &classes).cursor()).collect();
-        Walk::seek(&t.tree, counts, weights, target, (LOOKS, most))
+        Walk::seek(&t.tree, counts, weights, target, Limits { looks: LOOKS, runs: most })
             .map_err(|source| Error::Tree { rank, source })
     }
 

@@ -104,6 +104,14 @@ struct Asked {
     later: usize,
 }
 
+/// A request that has been started.
+#[derive(Clone, Copy, Debug)]
+struct Started {
+    number: i64,
+    /// How many had been started before.
+    when: u64,
+}
+
 /// The requests of a thread, as its calls go by.
 #[derive(Debug)]
 pub struct Requests<'a> {
@@ -114,7 +122,7 @@ pub struct Requests<'a> {
     /// Numbers that are free below the highest in use.
     free: BTreeSet<usize>,
     /// Requests and when they were started, in that order; also some that are no longer active.
-    order: Vec<(i64, u64)>,
+    order: Vec<Started>,
     /// How many have been started, and are active.
     started: u64,
     active: usize,
@@ -152,7 +160,7 @@ impl<'a> Requests<'a> {
         let Some(role) = self.roles.get_mut(sym as usize).and_then(Option::take) else { return };
         self.split(&role, words);
         if let (Some(asked), Some(completed)) = (role.requests, role.completed) {
-            self.completion(sym as usize, (asked, completed), words, &mut each);
+            self.completion(sym as usize, asked, completed, words, &mut each);
         }
         if let Some(at) = role.bytes {
             let expected = self.posted(&role, words)[2];
@@ -234,13 +242,13 @@ impl<'a> Requests<'a> {
         let at = usize::try_from(number).ok().and_then(|at| self.requests.get_mut(at)?.as_mut());
         if let Some(request) = at {
             request.active = Some(self.started);
-            self.order.push((number, self.started));
+            self.order.push(Started { number, when: self.started });
             self.started += 1;
             self.active += 1;
         }
         if self.order.len() > 64 + 2 * self.active {
             let mut order = std::mem::take(&mut self.order);
-            order.retain(|entry| self.is_active(entry));
+            order.retain(|request| self.is_active(request));
             self.order = order;
         }
     }
@@ -252,8 +260,12 @@ impl<'a> Requests<'a> {
         }
     }
 
-    fn is_active(&self, (number, when): &(i64, u64)) -> bool {
-        self.request(*number).is_some_and(|r| r.active == Some(*when))
+    fn is_active(&self, started: &Started) -> bool {
+        self.request(started.number).is_some_and(|r| r.active == Some(started.when))
+    }
+
+    fn active_latest_first(&self) -> impl Iterator<Item = i64> {
+        self.order.iter().rev().filter(|request| self.is_active(request)).map(|request| request.number)
     }
 
     fn free(&mut self, number: i64) {
@@ -268,7 +280,8 @@ impl<'a> Requests<'a> {
     fn completion(
         &mut self,
         sym: usize,
-        (asked, completed): (usize, usize),
+        asked: usize,
+        completed: usize,
         words: &mut [i64],
         each: &mut impl FnMut(usize, &mut i64, i64),
     ) {
@@ -304,8 +317,7 @@ impl<'a> Requests<'a> {
         if let Some(left) = std::iter::once(asked).chain(others).find_map(|asked| self.left(asked, n)) {
             return left;
         }
-        let started = self.order.iter().rev().filter(|entry| self.is_active(entry));
-        let mut latest: Vec<i64> = started.skip(asked.later).take(n).map(|(number, _)| *number).collect();
+        let mut latest: Vec<i64> = self.active_latest_first().skip(asked.later).take(n).collect();
         latest.reverse();
         latest.resize(n, NULL);
         latest
@@ -331,8 +343,8 @@ impl<'a> Requests<'a> {
     /// Takes note of what a completion asked for and found.
     fn complete(&mut self, sym: usize, mut requests: Vec<i64>, done: &[i64]) {
         let last = requests.iter().rev().find(|number| **number != NULL);
-        let started = self.order.iter().rev().filter(|entry| self.is_active(entry)).take(NEAR);
-        let later = started.map(|(number, _)| number).position(|number| Some(number) == last).unwrap_or(0);
+        let near = self.active_latest_first().take(NEAR).position(|number| Some(&number) == last);
+        let later = near.unwrap_or(0);
         let starts = requests.iter().map(|number| self.request(*number).and_then(|r| r.active)).collect();
         for position in done {
             let Some(asked) = usize::try_from(*position).ok().and_then(|at| requests.get_mut(at)) else {

@@ -13,7 +13,7 @@
 
 mod seek;
 
-pub use seek::Found;
+pub use seek::{Found, Limits};
 
 use crate::ints::Cursor;
 use crate::num::Exact;

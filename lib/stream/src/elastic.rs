@@ -14,9 +14,9 @@ use st_model::section::{Elastic, Form, Partition, SlotStreams, Streams};
 pub(super) fn put_params<'a>(
     b: &mut Blocks<COLUMNS>,
     streams: &'a [SlotStreams],
-    (slots, made): (&[Slot], Option<usize>),
-    forms: &[Form],
-    before: &mut Before<'a>,
+    slots: &[Slot],
+    made: Option<usize>,
+    written: &mut Written<'a, '_>,
 ) {
     if slots.is_empty() {
         return;
@@ -24,12 +24,12 @@ pub(super) fn put_params<'a>(
     put_u64(&mut b.0[PRESENT], u64::from(!streams.is_empty()));
     for (i, (s, slot)) in streams.iter().zip(slots).enumerate() {
         if let Some(lens) = s.lens.as_ref().filter(|_| slot.list) {
-            put_elastic(b, lens, LENGTHS, forms, before);
+            put_elastic(b, lens, LENGTHS, written);
         }
         if made == Some(i) {
-            put_made(b, &s.values, forms);
+            put_made(b, &s.values, written);
         } else {
-            put_elastic(b, &s.values, role(slot), forms, before);
+            put_elastic(b, &s.values, role(slot), written);
         }
     }
 }
@@ -55,14 +55,19 @@ pub(super) fn get_params<'a>(
     Ok((streams, made))
 }
 
-/// The elastic stream written last of each role, and how many elements may still be left out because they are those of the
-/// stream before: a reader is not to hold more than its bytes would show.
+/// What elastic streams that are written refer to: forms, and by role the one before.
 #[derive(Debug)]
-pub(super) struct Before<'a>([Option<&'a Elastic>; ROLES], Budget);
+pub(super) struct Written<'a, 'f> {
+    forms: &'f [Form],
+    before: [Option<&'a Elastic>; ROLES],
+    /// Elements that may still be left out because they are those of the stream before: a reader is not to hold more than its bytes
+    /// would show.
+    repeats: Budget,
+}
 
-impl Default for Before<'_> {
-    fn default() -> Self {
-        Self([None; ROLES], Budget::new(MOST))
+impl<'f> Written<'_, 'f> {
+    pub(super) fn new(forms: &'f [Form]) -> Self {
+        Self { forms, before: [None; ROLES], repeats: Budget::new(MOST) }
     }
 }
 
@@ -77,10 +82,10 @@ pub(super) fn put_elastic<'a>(
     b: &mut Blocks<COLUMNS>,
     e: &'a Elastic,
     role: usize,
-    forms: &[Form],
-    Before(before, budget): &mut Before<'a>,
+    written: &mut Written<'a, '_>,
 ) {
-    if before[role] == Some(e) && budget.take(elements(e)).is_ok() {
+    let Written { forms, before, repeats } = written;
+    if before[role] == Some(e) && repeats.take(elements(e)).is_ok() {
         return put_u64(&mut b.0[SHAPE], 0);
     }
     before[role] = Some(e);
@@ -96,9 +101,9 @@ pub(super) fn put_elastic<'a>(
 }
 
 /// As [`put_elastic`], without the streams, which are made again: the number of the form is that after the last.
-pub(super) fn put_made(b: &mut Blocks<COLUMNS>, e: &Elastic, forms: &[Form]) {
+pub(super) fn put_made(b: &mut Blocks<COLUMNS>, e: &Elastic, written: &Written<'_, '_>) {
     put_u64(&mut b.0[SHAPE], 1 + (u64::from(e.partition) << 1 | 1));
-    put_usize(&mut b.0[SHAPE], forms.len());
+    put_usize(&mut b.0[SHAPE], written.forms.len());
 }
 
 /// What elastic streams refer to: partitions, forms, and by role where that before begins: its shape, heads and values.
@@ -135,7 +140,7 @@ fn get_elastic<'a>(
     let here = [b[SHAPE], b[heads], b[heads + 1]];
     if get_u64(&mut b[SHAPE])? > 0 {
         let mut src = here;
-        let (e, stored) = get_new(&mut src, (known.partitions, known.forms))?;
+        let (e, stored) = get_new(&mut src, known.partitions, known.forms)?;
         [b[SHAPE], b[heads], b[heads + 1]] = src;
         if stored {
             known.before[role] = Some(here);
@@ -143,7 +148,7 @@ fn get_elastic<'a>(
         return Ok((e, stored));
     }
     let mut src = known.before[role].ok_or(DecodeError::Invalid("nothing to repeat"))?;
-    let repeated = get_new(&mut src, (known.partitions, known.forms))?;
+    let repeated = get_new(&mut src, known.partitions, known.forms)?;
     known.repeats.take(elements(&repeated.0))?;
     Ok(repeated)
 }
@@ -151,7 +156,8 @@ fn get_elastic<'a>(
 /// One that is not repeated, from its shape, heads and values.
 fn get_new(
     [shape, heads, values]: &mut [&[u8]; 3],
-    (partitions, forms): (&[Partition], &[Form]),
+    partitions: &[Partition],
+    forms: &[Form],
 ) -> Result<(Elastic, bool), DecodeError> {
     let code = get_u64(shape)?.saturating_sub(1);
     let symbolic = code & 1 == 1;

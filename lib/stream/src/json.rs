@@ -222,8 +222,13 @@ fn bits(names: &[&str], word: i64) -> Option<Value> {
 /// A parameter that is a histogram as an object: `histogram` (its name), `call`, `site` (as printed), `codes` (absolute, or
 /// relative to the caller), and `values`, each with how often it was. `None` if it is none.
 #[must_use]
-pub fn histogram(section: &Section, site: u32, at: (Sym, usize, &SlotStreams)) -> Option<Map<String, Value>> {
-    let (sym, slot, streams) = at;
+pub fn histogram(
+    section: &Section,
+    sym: Sym,
+    slot: usize,
+    streams: &SlotStreams,
+    site: u32,
+) -> Option<Map<String, Value>> {
     let Form::Histogram(codes) = streams.values.form else { return None };
     let row = CallTable::builtin().get(section.symbols.get(sym as usize)?.call)?;
     let slot = row.slots.get(slot)?;

@@ -1,13 +1,13 @@
 //! What each piece of a section takes before compression: the tree, every stream of counts and parameters, sketches.
 
 use super::blocks::Blocks;
-use super::elastic::{Before, put_elastic, put_made};
+use super::elastic::{Written, put_elastic, put_made};
 use super::forms::forms_of;
 use super::matched;
 use super::section::path_size;
 use super::struct_columns::{COLUMNS, COUNTS, LENGTHS, role};
-use super::structure::{exchange, put_partitions, put_symbols, put_tree};
-use super::transposed::{self, Left};
+use super::structure::{put_partitions, put_symbols, put_tree, slot_made};
+use super::transposed::Left;
 use st_model::calls::CallTable;
 use st_model::section::{Elastic, Form, Section, Sym};
 use st_model::sketch::Sketch;
@@ -56,7 +56,7 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
     let mut out: Vec<PieceSize> = fixed_sizes(section)
         .map(|(piece, bytes)| PieceSize { piece, bytes, classes: 1, stored: 0, symbolic: false })
         .into();
-    let (mut left, mut before) = (Left::all(), Before::default());
+    let (mut left, mut written) = (Left::all(), Written::new(&forms));
     let matched = matched::follows(section);
     for t in &section.threads {
         for (item, count) in t.tree.items().iter().zip(&t.counts) {
@@ -64,20 +64,18 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
                 Item::Leaf { sym } => Piece::Count(*sym),
                 Item::Body { .. } => Piece::Loop,
             };
-            out.push(elastic(piece, count, COUNTS, &forms, &mut before));
+            out.push(elastic(piece, count, COUNTS, &mut written));
         }
         for ((sym, symbol), streams) in (0..).zip(&section.symbols).zip(&t.params) {
-            let follows = transposed::follows(exchange(section, t), sym as usize, &mut left);
-            let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
-            let made = made.or_else(|| matched.iter().find(|at| at.0 == sym as usize).map(|at| at.1));
+            let made = slot_made(section, t, sym as usize, &matched, &mut left);
             for ((i, slot), s) in CallTable::builtin().slots(symbol.call).iter().enumerate().zip(streams) {
                 if let Some(lens) = &s.lens {
-                    out.push(elastic(Piece::Lengths(sym, i), lens, LENGTHS, &forms, &mut before));
+                    out.push(elastic(Piece::Lengths(sym, i), lens, LENGTHS, &mut written));
                 }
                 let piece = Piece::Values(sym, i);
                 out.push(match made {
-                    Some(made) if made == i => made_again(piece, &s.values, &forms),
-                    _ => elastic(piece, &s.values, role(slot), &forms, &mut before),
+                    Some(made) if made == i => made_again(piece, &s.values, &written),
+                    _ => elastic(piece, &s.values, role(slot), &mut written),
                 });
             }
         }
@@ -110,21 +108,15 @@ fn fixed_sizes(s: &Section) -> [(Piece, u64); 3] {
 }
 
 /// A piece whose values are not stored because they follow from others.
-fn made_again(piece: Piece, e: &Elastic, forms: &[Form]) -> PieceSize {
+fn made_again(piece: Piece, e: &Elastic, written: &Written<'_, '_>) -> PieceSize {
     let mut scratch = Blocks::<COLUMNS>::new();
-    put_made(&mut scratch, e, forms);
+    put_made(&mut scratch, e, written);
     PieceSize { stored: 0, ..size(piece, e, scratch.len()) }
 }
 
-fn elastic<'a>(
-    piece: Piece,
-    e: &'a Elastic,
-    role: usize,
-    forms: &[Form],
-    before: &mut Before<'a>,
-) -> PieceSize {
+fn elastic<'a>(piece: Piece, e: &'a Elastic, role: usize, written: &mut Written<'a, '_>) -> PieceSize {
     let mut scratch = Blocks::<COLUMNS>::new();
-    put_elastic(&mut scratch, e, role, forms, before);
+    put_elastic(&mut scratch, e, role, written);
     size(piece, e, scratch.len())
 }
 

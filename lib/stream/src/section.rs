@@ -162,7 +162,8 @@ fn known(sym: Sym, symbols: usize) -> Result<Sym, DecodeError> {
 
 /// Sketches per thread, whose ranks are given.
 pub(crate) fn decode_sketches(
-    (kind, mut src): (FrameKind, &[u8]),
+    kind: FrameKind,
+    mut src: &[u8],
     threads: &[RankList],
     symbols: usize,
 ) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
@@ -179,7 +180,7 @@ pub(crate) fn decode_sketches(
         let mut sketches = Vec::with_capacity(n);
         let mut before = 0;
         for k in 0..n {
-            let sketch = get_path(&mut b, before, ranks, (symbols, kind == FrameKind::Durations))
+            let sketch = get_path(&mut b, before, ranks, symbols, kind == FrameKind::Durations)
                 .nth("path", k)
                 .nth("thread", i)?;
             before = sketch.sym;
@@ -195,7 +196,8 @@ fn get_path(
     b: &mut [&[u8]; SKETCH_COLUMNS],
     before: Sym,
     ranks: &RankList,
-    (symbols, any): (usize, bool),
+    symbols: usize,
+    any: bool,
 ) -> Result<PathSketch, DecodeError> {
     let sym = known(before.wrapping_add(get_u32(&mut b[PATH])?), symbols)?;
     let pred = pred_of(get_u32(&mut b[PATH])?, any, symbols)?;

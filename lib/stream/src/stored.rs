@@ -160,7 +160,7 @@ impl Stored {
         let sketches = match sketches {
             Some(f) => {
                 let kind = f.kind()?.unwrap_or(FrameKind::Sketch);
-                f.decode(kind, |b| decode_sketches((kind, b), &opening.threads, symbols))?
+                f.decode(kind, |b| decode_sketches(kind, b, &opening.threads, symbols))?
             }
             None => vec![Vec::new(); n],
         };

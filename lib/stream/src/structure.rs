@@ -5,7 +5,7 @@
 
 use super::blocks::{self, Blocks};
 use super::bytes::{finish, get_index, get_len, get_u16, get_u32, get_u64, put_u64, put_usize};
-use super::elastic::{Before, Stored, get_params, get_stored, put_elastic, put_params};
+use super::elastic::{Stored, Written, get_params, get_stored, put_elastic, put_params};
 use super::error::{DecodeError, Field as _};
 use super::forms::{forms_of, get_form, put_form};
 use super::matched;
@@ -53,18 +53,15 @@ pub(crate) fn encode(s: &Section) -> Vec<u8> {
     let forms = forms_of(s);
     put_usize(&mut b.0[FORM], forms.len());
     forms.iter().for_each(|f| put_form(&mut b.0[FORM], *f));
-    let (mut left, mut before) = (Left::all(), Before::default());
+    let (mut left, mut written) = (Left::all(), Written::new(&forms));
     let matched = matched::follows(s);
     for t in &s.threads {
         put_tree(&mut b, &t.tree);
-        t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS, &forms, &mut before));
+        t.counts.iter().for_each(|c| put_elastic(&mut b, c, COUNTS, &mut written));
         put_usize(&mut b.0[PRESENT], t.params.len());
         for (sym, (streams, symbol)) in t.params.iter().zip(&s.symbols).enumerate() {
-            let follows = transposed::follows(exchange(s, t), sym, &mut left);
-            let made = transposed::slots(symbol).filter(|_| follows).map(|[_, received, _]| received);
-            let made = made.or_else(|| matched.iter().find(|at| at.0 == sym).map(|at| at.1));
-            let slots = (CallTable::builtin().slots(symbol.call), made);
-            put_params(&mut b, streams, slots, &forms, &mut before);
+            let made = slot_made(s, t, sym, &matched, &mut left);
+            put_params(&mut b, streams, CallTable::builtin().slots(symbol.call), made, &mut written);
         }
     }
     let mut out = Vec::new();
@@ -97,7 +94,19 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
             return Err(DecodeError::Invalid("counts of receives by threads")).nth("thread", i);
         }
         let made: Vec<usize> = made;
-        make(&mut t, &made, (known, &symbols, &partitions), &mut left).nth("thread", i)?;
+        for sym in made {
+            let of = Exchange {
+                ranks: known.ranks,
+                symbols: &symbols,
+                partitions: &partitions,
+                tables: known.tables,
+                tree: &t.tree,
+                counts: &t.counts,
+                params: &t.params,
+            };
+            let (at, streams) = receive_counts(of, sym, &mut left).nth("symbol", sym).nth("thread", i)?;
+            t.params[sym][at].values.streams = streams.into();
+        }
         threads.push(t);
     }
     blocks::finish(&b)?;
@@ -108,6 +117,19 @@ pub(crate) fn decode(mut src: &[u8], known: &Known<'_>) -> Result<Structure, Dec
         }
     }
     Ok(Structure { symbols, partitions, threads, matched })
+}
+
+/// The slot of a symbol whose values are not written, since they follow from others.
+pub(super) fn slot_made(
+    s: &Section,
+    t: &Thread,
+    sym: usize,
+    matched: &[matched::At],
+    left: &mut Left,
+) -> Option<usize> {
+    let follows = transposed::follows(exchange(s, t), sym, left);
+    let received = s.symbols.get(sym).and_then(transposed::slots).filter(|_| follows).map(|[_, at, _]| at);
+    received.or_else(|| matched.iter().find(|at| at.0 == sym).map(|at| at.1))
 }
 
 /// What a thread's exchanges are seen by.
@@ -123,27 +145,17 @@ pub(super) fn exchange<'a>(s: &'a Section, t: &'a Thread) -> Exchange<'a> {
     }
 }
 
-/// Makes the receive counts of these symbols again.
-fn make(
-    t: &mut Control,
-    of: &[usize],
-    (known, symbols, partitions): (&Known<'_>, &[Symbol], &[Partition]),
+/// The receive counts of a symbol, made again: their slot, and a stream per class.
+fn receive_counts(
+    of: Exchange<'_>,
+    sym: usize,
     left: &mut Left,
-) -> Result<(), DecodeError> {
-    for &sym in of {
-        let (ranks, tables) = (known.ranks, known.tables);
-        let (tree, counts, params) = (&t.tree, &t.counts[..], &t.params[..]);
-        let at =
-            transposed::slots(&symbols[sym]).and_then(|[_, at, _]| Some((at, params.get(sym)?.get(at)?)));
-        let made = at.and_then(|(at, stored)| {
-            let of = Exchange { ranks, symbols, partitions, tables, tree, counts, params };
-            Some((at, transposed::streams(of, sym, stored.values.partition, left)?))
-        });
-        let (at, streams) =
-            made.ok_or(DecodeError::Invalid("counts that do not follow")).nth("symbol", sym)?;
-        t.params[sym][at].values.streams = streams.into();
-    }
-    Ok(())
+) -> Result<(usize, Vec<Sealed>), DecodeError> {
+    let made = transposed::slots(&of.symbols[sym]).and_then(|[_, at, _]| {
+        let stored = of.params.get(sym)?.get(at)?;
+        Some((at, transposed::streams(of, sym, stored.values.partition, left)?))
+    });
+    made.ok_or(DecodeError::Invalid("counts that do not follow"))
 }
 
 pub(super) fn put_partitions(b: &mut Blocks<COLUMNS>, s: &Section) {

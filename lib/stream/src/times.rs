@@ -118,13 +118,14 @@ impl Model {
         }
     }
 
-    /// Codes up to five bits, the first one highest, by what their hashed contexts say. `weights` gives those of a bit by
+    /// Codes `n` bits, up to five, the first one highest, by what their hashed contexts say. `weights` gives those of a bit by
     /// its number and the bits before it. The bits, with a 1 in front.
     #[inline]
     fn bits<C: Coder>(
         &mut self,
         coder: &mut C,
-        (bits, n): (u64, u32),
+        bits: u64,
+        n: u32,
         contexts: [u64; INPUTS],
         weights: impl Fn(usize, usize) -> usize,
     ) -> u64 {
@@ -154,8 +155,8 @@ impl Model {
             left -= take;
             let first = hash(first, out);
             let contexts = [first, all(first, &[a]), all(first, &[a, b, d]), all(first, &[a, b, c, d, e])];
-            let bits = (n.checked_shr(left).unwrap_or(0), take);
-            let coded = self.bits(coder, bits, contexts, |i, _| 32 + 8 * five + i);
+            let bits = n.checked_shr(left).unwrap_or(0);
+            let coded = self.bits(coder, bits, take, contexts, |i, _| 32 + 8 * five + i);
             out = out << take | coded & ((1 << take) - 1);
         }
         for i in (0..left).rev() {
@@ -171,7 +172,7 @@ impl Model {
         let [a, b, c, d, e] = self.before;
         let first = hash(1, self.kind.into());
         let contexts = [first, all(first, &[a]), all(first, &[a, b]), all(first, &[a, b, c, d, e])];
-        let coded = self.bits(coder, (len.min(LONG).into(), 5), contexts, |_, before| before);
+        let coded = self.bits(coder, len.min(LONG).into(), 5, contexts, |_, before| before);
         let short = narrow(coded & 31);
         if short < LONG {
             return short;

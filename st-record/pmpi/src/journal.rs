@@ -6,7 +6,7 @@
 //! of ours, and writes into none of our files.
 
 use crate::mapping::Mapping;
-use st_capture::journal::{self, LOG_LENGTH, LogWriter, PAGE, REGIONS, SLOT, SLOTS, SLOTTED};
+use st_capture::journal::{self, CallTimes, LOG_LENGTH, LogWriter, PAGE, REGIONS, SLOT, SLOTS, SLOTTED};
 use st_capture::record::{Change, RankRecorder};
 use st_model::calls::CallId;
 use st_model::header::{Header, Step};
@@ -195,6 +195,7 @@ impl Journal {
         if !repeats && !self.log.knows(recorder) && !self.define(recorder) {
             return false;
         }
+        let times = CallTimes { enter: times.0, exit: times.1 };
         self.append(|log, room| log.call(room, recorder, thread, sym, words, times))
     }
 
@@ -212,6 +213,7 @@ impl Journal {
             return false;
         }
         self.grown(thread, words.last().copied().unwrap_or(1), times.1);
+        let times = CallTimes { enter: times.0, exit: times.1 };
         self.append(|log, room| log.series(room, thread, sym, words, times))
     }
 
@@ -225,11 +227,12 @@ impl Journal {
         words: &[i64],
         times: (i64, i64),
     ) -> bool {
+        let at = CallTimes { enter: times.0, exit: times.1 };
         if recorder.change() == Change::Next
             && !self.log.has_to_stop(recorder)
             && let Some(region) = &mut self.region
             && let Some(bytes) =
-                self.log.next(region.rest(self.from + self.length), recorder, thread, words, times)
+                self.log.next(region.rest(self.from + self.length), recorder, thread, words, at)
         {
             self.grow(bytes);
             return true;

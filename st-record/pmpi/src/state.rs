@@ -250,7 +250,7 @@ impl State {
         // A loop is followed on the first thread only.
         let index = 0;
         let Some(ExpectedCall { sym, words, changed }) = cache.event() else { return };
-        let chunk = recorder.pass(index, sym, (words, changed), times);
+        let chunk = recorder.pass(index, sym, words, changed, times.0, times.1);
         let full = journal.as_mut().is_some_and(|j| !j.next(recorder, index, sym, words, times));
         cache.advance();
         self.settle(index, chunk, full);

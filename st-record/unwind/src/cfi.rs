@@ -65,14 +65,14 @@ impl FrameInfo {
         Evaluator { row: &row, cursor: *cursor, window, trail }.step(cursor)
     }
     fn row(&mut self, module: &Module, lookup: u64) -> Option<Row<'_>> {
-        let header_at = module.frame_header?;
+        let header_at = module.frame_header.clone()?;
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at.start);
         // SAFETY: the header lies in a segment of a module that holds a live return address, hence is mapped.
         let header = EhFrameHdr::new(unsafe { bytes(header_at) }, LittleEndian);
-        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at.0);
         let header = header.parse(&bases, 8).ok()?;
         let frames_at = header.eh_frame_ptr().direct().ok()?;
         // SAFETY: from the start of the frames to the end of their segment the same module is mapped.
-        let frames = unsafe { bytes((frames_at, module.segment_end(frames_at)?)) };
+        let frames = unsafe { bytes(frames_at..module.segment_end(frames_at)?) };
         let frames: Frames = EhFrame::new(frames, LittleEndian);
         let bases = bases.set_eh_frame(frames_at);
         let fde = header.table()?.fde_for_address(&frames, &bases, lookup, Frames::cie_from_offset).ok()?;

@@ -3,6 +3,7 @@
 use crate::sites::ModuleRecord;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// A mapped executable or shared library.
 #[derive(Debug)]
@@ -12,10 +13,10 @@ pub(crate) struct Module {
     end: u64,
     /// What the loader added to the file's addresses.
     pub(crate) bias: u64,
-    /// Mapped `PT_LOAD` segments, (start, end).
-    segments: Vec<(u64, u64)>,
+    /// Mapped `PT_LOAD` segments.
+    segments: Vec<Range<u64>>,
     /// `.eh_frame_hdr`, (start, end); absent in modules without call frame information.
-    pub(crate) frame_header: Option<(u64, u64)>,
+    pub(crate) frame_header: Option<Range<u64>>,
     /// Whether this is the C library, in which the stacks of the program and its threads begin.
     pub(crate) is_libc: bool,
     /// Path and build-id.
@@ -25,7 +26,7 @@ pub(crate) struct Module {
 impl Module {
     /// End of the segment that an address lies in.
     pub(crate) fn segment_end(&self, address: u64) -> Option<u64> {
-        self.segments.iter().find(|&&(start, end)| (start..end).contains(&address)).map(|&(_, end)| end)
+        self.segments.iter().find(|segment| segment.contains(&address)).map(|segment| segment.end)
     }
 }
 
@@ -95,14 +96,15 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: libc::size_t, out
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let range = |h: &libc::Elf64_Phdr| {
         let start = info.dlpi_addr.wrapping_add(h.p_vaddr);
-        (start, start.saturating_add(h.p_memsz))
+        start..start.saturating_add(h.p_memsz)
     };
     let segments: Vec<_> = headers.iter().filter(|h| h.p_type == libc::PT_LOAD).map(range).collect();
-    let (Some(start), Some(end)) = (segments.iter().map(|s| s.0).min(), segments.iter().map(|s| s.1).max())
+    let (Some(start), Some(end)) =
+        (segments.iter().map(|s| s.start).min(), segments.iter().map(|s| s.end).max())
     else {
         return 0;
     };
-    let mapped = |&(start, end): &(u64, u64)| segments.iter().any(|s| s.0 <= start && end <= s.1);
+    let mapped = |part: &Range<u64>| segments.iter().any(|s| s.start <= part.start && part.end <= s.end);
     let frame_header = headers.iter().find(|h| h.p_type == libc::PT_GNU_EH_FRAME).map(range).filter(mapped);
     let build_id = headers
         .iter()
@@ -141,8 +143,9 @@ fn path_of(name: *const libc::c_char) -> String {
 /// # Safety
 ///
 /// The range must be mapped and readable as long as the result is used.
-pub(crate) unsafe fn bytes(range: (u64, u64)) -> &'static [u8] {
-    let (Ok(start), Ok(len)) = (usize::try_from(range.0), usize::try_from(range.1 - range.0)) else {
+pub(crate) unsafe fn bytes(range: Range<u64>) -> &'static [u8] {
+    let (Ok(start), Ok(len)) = (usize::try_from(range.start), usize::try_from(range.end - range.start))
+    else {
         return &[];
     };
     // SAFETY: the caller vouches for the range.

@@ -1,15 +1,17 @@
 //! Which addresses are stack that may be read.
 
+use std::ops::Range;
+
 /// Bytes of a saved register.
 const WORD: u64 = 8;
 
 /// The stack of a thread, and stacks of other kinds (alternate signal stacks, coroutines) met on it.
 #[derive(Debug)]
 pub(crate) struct Stacks {
-    /// The thread's own stack, (lowest address, one after the highest).
-    own: (u64, u64),
+    /// Addresses of the thread's own stack.
+    own: Range<u64>,
     /// Readable mappings that other stacks were found in, latest last.
-    others: Vec<(u64, u64)>,
+    others: Vec<Range<u64>>,
 }
 
 /// Other stacks remembered per thread; more are looked up again.
@@ -18,12 +20,12 @@ const MAX_OTHERS: usize = 16;
 impl Stacks {
     /// The calling thread's.
     pub(crate) fn of_this_thread() -> Self {
-        Self { own: own_stack().unwrap_or((0, 0)), others: Vec::new() }
+        Self { own: own_stack().unwrap_or_default(), others: Vec::new() }
     }
     /// The readable part of the thread's own stack above a live stack pointer.
     #[inline(always)]
     pub(crate) fn own_window(&self, stack_pointer: u64) -> Option<Window> {
-        window(self.own, stack_pointer)
+        window(&self.own, stack_pointer)
     }
     /// The readable part of any stack above a live stack pointer, from the kernel's list of mappings if need be.
     #[cold]
@@ -33,15 +35,16 @@ impl Stacks {
         }
         // A mapping may have gone since; the stack pointer is live, so a mapping that holds it is not stale unless
         // a smaller one took its place, and then the frames on it still lie within the smaller one.
-        if let Some(found) = self.others.iter().rev().find_map(|&range| window(range, stack_pointer)) {
+        if let Some(found) = self.others.iter().rev().find_map(|range| window(range, stack_pointer)) {
             return Some(found);
         }
         let range = mapping_of(stack_pointer)?;
+        let found = window(&range, stack_pointer);
         if self.others.len() == MAX_OTHERS {
             self.others.remove(0);
         }
         self.others.push(range);
-        window(range, stack_pointer)
+        found
     }
 }
 
@@ -91,14 +94,14 @@ pub(crate) unsafe fn read_word(address: u64) -> u64 {
 }
 
 #[inline(always)]
-fn window(range: (u64, u64), stack_pointer: u64) -> Option<Window> {
-    let room = range.1.checked_sub(stack_pointer)?;
-    (range.0 <= stack_pointer && room >= WORD && stack_pointer.is_multiple_of(WORD))
+fn window(range: &Range<u64>, stack_pointer: u64) -> Option<Window> {
+    let room = range.end.checked_sub(stack_pointer)?;
+    (range.start <= stack_pointer && room >= WORD && stack_pointer.is_multiple_of(WORD))
         .then(|| Window { low: stack_pointer, span: room - WORD })
 }
 
 /// Bounds of the calling thread's stack as the thread library knows them.
-fn own_stack() -> Option<(u64, u64)> {
+fn own_stack() -> Option<Range<u64>> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: the attributes are initialised by the call, used only if it succeeded, and destroyed once.
     unsafe {
@@ -109,18 +112,18 @@ fn own_stack() -> Option<(u64, u64)> {
         let status = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         let low = low.addr() as u64;
-        (status == 0).then(|| (low, low.saturating_add(size as u64)))
+        (status == 0).then(|| low..low.saturating_add(size as u64))
     }
 }
 
 /// The readable mapping that an address lies in, from `/proc/self/maps`.
-fn mapping_of(address: u64) -> Option<(u64, u64)> {
+fn mapping_of(address: u64) -> Option<Range<u64>> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
-        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-        ((start..end).contains(&address) && rest.starts_with('r')).then_some((start, end))
+        let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
+        (range.contains(&address) && rest.starts_with('r')).then_some(range)
     })
 }
 
@@ -137,7 +140,7 @@ mod tests {
         assert_eq!(own.read(here), Some(77));
         assert_eq!(own.read(here - 8), None);
         assert_eq!(own.read(here + 1), None);
-        let end = stacks.own.1;
+        let end = stacks.own.end;
         assert!(own.read(end - 8).is_some());
         assert_eq!(own.read(end), None);
         assert!(stacks.own_window(end).is_none());

@@ -240,13 +240,13 @@ mod tests {
     fn analysis() -> Option<Analysis> {
         let options = Options { steps: Some(20), ..Options::default() };
         let (kernel, slow, mut sections) = (Kernel::Stencil2d, Slow { rank: 3, factor: 2.0 }, Vec::new());
-        let plan = paper::Plan::new(&[slow], kernel, &options, (16, 1)).ok()?;
+        let plan = paper::Plan::new(&[slow], kernel, &options, 16, 1).ok()?;
         let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
             sections.push(section?);
             Ok(())
         };
-        paper::each("exact".parse().ok()?, (kernel, &options, &plan), (16, 1), |section| section, keep)
-            .ok()?;
+        let what = paper::Planned { kernel, options: &options, plan: &plan, ranks: 16 };
+        paper::each("exact".parse().ok()?, what, 1, |section| section, keep).ok()?;
         analyse_all(&sections, &|_| ()).ok()
     }
 

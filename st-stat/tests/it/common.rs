@@ -26,14 +26,14 @@ pub(crate) fn kernel(kernel: Kernel, ranks: u32, steps: i32) -> Vec<Section> {
 /// The same with ranks that are slow, which others wait for.
 pub(crate) fn with_slow(kernel: Kernel, ranks: u32, steps: i32, slow: &[Slow]) -> Vec<Section> {
     let options = st_kernels::Options { steps: Some(steps), ..st_kernels::Options::default() };
-    let plan = paper::Plan::new(slow, kernel, &options, (ranks, 2)).unwrap();
+    let plan = paper::Plan::new(slow, kernel, &options, ranks, 2).unwrap();
     let mut all = Vec::new();
     let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
         all.push(section?);
         Ok(())
     };
-    let what = (kernel, &options, &plan);
-    paper::each("exact".parse().unwrap(), what, (ranks, 2), |section| section, keep).unwrap();
+    let what = paper::Planned { kernel, options: &options, plan: &plan, ranks };
+    paper::each("exact".parse().unwrap(), what, 2, |section| section, keep).unwrap();
     all
 }
 

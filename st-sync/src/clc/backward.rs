@@ -151,6 +151,14 @@ fn tell(graph: &Graph, exchange: &Exchange, stream: usize, mut times: impl Itera
     });
 }
 
+/// A corner of how far points may be moved.
+#[derive(Clone, Copy)]
+struct Corner {
+    time: i64,
+    /// The displacement that is allowed then.
+    height: i64,
+}
+
 /// The stretching of one stream.
 struct Stretch<'a> {
     graph: &'a Graph,
@@ -158,8 +166,8 @@ struct Stretch<'a> {
     options: &'a Options,
     ops: &'a [Op],
     positions: Positions<'a>,
-    /// Corners of what is allowed, right to left: time, displacement.
-    hull: Vec<(i64, i64)>,
+    /// Corners of what is allowed, right to left.
+    hull: Vec<Corner>,
 }
 
 impl<'a> Stretch<'a> {
@@ -219,7 +227,7 @@ impl<'a> Stretch<'a> {
         }
         // What the sends in between allow. Those that allow the whole jump are above any chain.
         self.hull.clear();
-        self.hull.push((base, by));
+        self.hull.push(Corner { time: base, height: by });
         let end = self.ops.partition_point(|op| (op.at as usize) < at);
         for k in (0..end).rev() {
             let op = self.ops[k];
@@ -246,7 +254,7 @@ impl<'a> Stretch<'a> {
                     cap = cap.min(slack);
                 }
             }
-            while corner + 2 < self.hull.len() && self.hull[corner + 1].0 >= time {
+            while corner + 2 < self.hull.len() && self.hull[corner + 1].time >= time {
                 corner += 1;
             }
             let height = between(self.hull[corner + 1], self.hull[corner], time);
@@ -257,10 +265,11 @@ impl<'a> Stretch<'a> {
 
     /// Adds a corner to the left and keeps the chain below all corners and convex.
     fn corner(&mut self, time: i64, height: i64) {
+        let new = Corner { time, height };
         while let [.., a, b] = self.hull[..] {
             // b lies on or above the line from the new corner to a.
-            let (dx, dy) = (i128::from(a.0) - i128::from(time), i128::from(a.1) - i128::from(height));
-            let (ex, ey) = (i128::from(b.0) - i128::from(time), i128::from(b.1) - i128::from(height));
+            let (dx, dy) = new.to(a);
+            let (ex, ey) = new.to(b);
             if ey * dx < dy * ex {
                 break;
             }
@@ -268,24 +277,31 @@ impl<'a> Stretch<'a> {
         }
         match self.hull[..] {
             // Of several at one time the lowest counts; the first corner stays.
-            [.., b] if b.0 == time && self.hull.len() > 1 => {
-                if height < b.1 {
+            [.., b] if b.time == time && self.hull.len() > 1 => {
+                if height < b.height {
                     self.hull.pop();
-                    self.hull.push((time, height));
+                    self.hull.push(new);
                 }
             }
-            _ => self.hull.push((time, height)),
+            _ => self.hull.push(new),
         }
     }
 }
 
-/// Height at a time on the line between two corners, rounded down.
-fn between(left: (i64, i64), right: (i64, i64), time: i64) -> i64 {
-    let width = i128::from(right.0) - i128::from(left.0);
-    if width <= 0 {
-        return left.1.min(right.1);
+impl Corner {
+    /// How much later another one is, and how much higher.
+    fn to(self, other: Self) -> (i128, i128) {
+        let difference = |a: i64, b: i64| i128::from(b) - i128::from(a);
+        (difference(self.time, other.time), difference(self.height, other.height))
     }
-    let rise = i128::from(right.1) - i128::from(left.1);
-    let part = rise * (i128::from(time.min(right.0)) - i128::from(left.0));
-    left.1.saturating_add(saturate(part.div_euclid(width)))
+}
+
+/// Height at a time on the line between two corners, rounded down.
+fn between(left: Corner, right: Corner, time: i64) -> i64 {
+    let (width, rise) = left.to(right);
+    if width <= 0 {
+        return left.height.min(right.height);
+    }
+    let part = rise * (i128::from(time.min(right.time)) - i128::from(left.time));
+    left.height.saturating_add(saturate(part.div_euclid(width)))
 }

@@ -7,7 +7,7 @@ use crate::program::Program;
 use clap::Parser;
 use st_cli::Status;
 use st_cli::transport::{self, Thread, Transport};
-use st_match::graph::{Barriers, Ends, Issues, Latency, Matcher, Survey, roll, survey};
+use st_match::graph::{Barriers, Ends, Issues, Latency, Matcher, Span, Survey, roll, survey};
 use st_model::columns::{Comparison, Offset};
 use st_model::header::Header;
 use st_model::section::Section;
@@ -91,7 +91,7 @@ fn one(job: &mut Thread, sections: &[Section], barriers: Barriers, options: &Opt
 /// All that does not depend on when anything happened as a whole.
 fn comparable(mut f: Found) -> Found {
     for s in [&mut f.before, &mut f.after] {
-        s.span = (0, 0);
+        s.span = Span::default();
         s.over_time.clear();
     }
     f

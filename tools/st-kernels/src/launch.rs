@@ -9,7 +9,7 @@ use st_model::header::{Clock, Header, Mpi, SIMULATED, Step};
 use st_model::section::Section;
 use st_stream::{Encoded, Writer};
 
-use crate::paper::Plan;
+use crate::paper::{Plan, Planned};
 use crate::{Args, Options, Slow, Unfit, paper};
 
 /// The program's name.
@@ -54,7 +54,7 @@ fn on_paper(args: &Args) -> Result<Status> {
     let talk = Talk::default();
     let making = talk.progress(NAME, "making", Amount::Things("ranks", ranks.into()));
     let slow: Vec<Slow> = args.paper.slow.iter().flat_map(|slow| slow.each(ranks)).collect();
-    let plan = Plan::new(&slow, args.kernel, &args.options, (ranks, jobs)).map_err(unfit)?;
+    let plan = Plan::new(&slow, args.kernel, &args.options, ranks, jobs).map_err(unfit)?;
     let target = &args.paper.output;
     let output = Output::stream(&target.output)?;
     let name = output.name().to_owned();
@@ -68,8 +68,8 @@ fn on_paper(args: &Args) -> Result<Status> {
     let encoded = |section: Result<Section, Unfit>| section.map(|s| Encoded::of(&s));
     paper::each(
         args.paper.fold,
-        (args.kernel, &args.options, &plan),
-        (ranks, jobs),
+        Planned { kernel: args.kernel, options: &args.options, plan: &plan, ranks },
+        jobs,
         encoded,
         |section| -> Result<()> {
             making.advance(1);

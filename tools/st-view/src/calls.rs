@@ -68,10 +68,11 @@ fn print_section(
     out: &mut Output,
 ) -> Result<()> {
     let sites = &all.numbers(&section.sites)[..];
-    for at in section.histograms().filter(|_| args.json) {
-        let symbol = section.symbols.get(at.0 as usize);
+    for (sym, slot, streams) in section.histograms().filter(|_| args.json) {
+        let symbol = section.symbols.get(sym as usize);
         let site = symbol.and_then(|s| sites.get(s.site as usize)).copied().unwrap_or(u32::MAX);
-        json::histogram(section, site, at).map_or(Ok(()), |object| line(&object, out))?;
+        let histogram = json::histogram(section, sym, slot, streams, site);
+        histogram.map_or(Ok(()), |object| line(&object, out))?;
     }
     for rank in section.ranks.iter().filter(|r| args.ranks.as_ref().is_none_or(|only| only.contains(*r))) {
         for i in 0..section.threads.len() {

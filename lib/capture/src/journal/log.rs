@@ -63,6 +63,22 @@ pub(super) const EDIT_SHORT: u64 = 25;
 /// Calls.
 pub(super) const CALL: u64 = 26;
 
+/// When a call was entered and left, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallTimes {
+    /// When it was entered.
+    pub enter: i64,
+    /// When it was left.
+    pub exit: i64,
+}
+
+/// The tags of an entry with numbers of 16 bits, and of the same with numbers of 32 bits.
+#[derive(Clone, Copy)]
+struct Tags {
+    short: u64,
+    long: u64,
+}
+
 /// Writes the log of a region.
 #[derive(Debug, Default)]
 pub struct LogWriter {
@@ -177,7 +193,7 @@ impl LogWriter {
         thread: usize,
         sym: Sym,
         words: &[i64],
-        times: (i64, i64),
+        times: CallTimes,
     ) -> Option<usize> {
         let short = match recorder.change() {
             Change::New => None,
@@ -185,7 +201,7 @@ impl LogWriter {
                 Some(n) => return Some(n),
                 None => self.next_slow(room, recorder, thread, words, times)?,
             },
-            Change::None => self.again(room, (AGAIN_SHORT, AGAIN), thread, sym, times),
+            Change::None => self.again(room, Tags { short: AGAIN_SHORT, long: AGAIN }, thread, sym, times),
             Change::Some => self.edit(room, recorder, thread, sym, words, times),
         };
         let n = match short {
@@ -193,7 +209,7 @@ impl LogWriter {
             None => self.entry(room, thread, None, sym, words, times)?,
         };
         if let Some(last) = self.exits.get_mut(thread) {
-            *last = times.1;
+            *last = times.exit;
         }
         Some(n)
     }
@@ -207,13 +223,13 @@ impl LogWriter {
         recorder: &RankRecorder,
         thread: usize,
         words: &[i64],
-        times: (i64, i64),
+        times: CallTimes,
     ) -> Option<usize> {
         let last = self.exits.get_mut(thread)?;
         if self.thread != thread || self.rounds.get(thread) != Some(&recorder.round_number(thread)) {
             return None;
         }
-        let (gap, duration) = short(*last, times)?;
+        let (gap, duration) = times.short(*last)?;
         let changed = recorder.changed();
         let again = changed.is_empty();
         let (tag, bits) = match (gap | duration < 1 << 16, again) {
@@ -229,7 +245,7 @@ impl LogWriter {
         if !changed.is_empty() {
             put_changes(room, &mut at, words, changed)?;
         }
-        *last = times.1;
+        *last = times.exit;
         Some(at)
     }
 
@@ -241,7 +257,7 @@ impl LogWriter {
         recorder: &RankRecorder,
         thread: usize,
         words: &[i64],
-        (enter, exit): (i64, i64),
+        times: CallTimes,
     ) -> Option<Option<usize>> {
         let Some(described) = self.rounds.get_mut(thread) else { return Some(None) };
         let mut entry = Vec::new();
@@ -263,8 +279,8 @@ impl LogWriter {
             return Some(None);
         }
         put_u64(&mut entry, NEXT_SLOW);
-        put_i64(&mut entry, enter.wrapping_sub(self.exits.get(thread).copied().unwrap_or(0)));
-        put_i64(&mut entry, exit.wrapping_sub(enter));
+        put_i64(&mut entry, times.since(self.exits.get(thread).copied().unwrap_or(0)));
+        put_i64(&mut entry, times.duration());
         let mut at = entry.len();
         room.get_mut(..at)?.copy_from_slice(&entry);
         put_changes(room, &mut at, words, changed)?;
@@ -272,22 +288,15 @@ impl LogWriter {
         Some(Some(at))
     }
 
-    /// Writes a call with its symbol's last words, or what comes before those that differ; of the tags the first if it is short.
+    /// Writes a call with its symbol's last words, or what comes before those that differ.
     #[inline]
-    fn again(
-        &self,
-        room: &mut [u8],
-        tags: (u64, u64),
-        thread: usize,
-        sym: Sym,
-        times: (i64, i64),
-    ) -> Option<usize> {
+    fn again(&self, room: &mut [u8], tags: Tags, thread: usize, sym: Sym, times: CallTimes) -> Option<usize> {
         if self.thread != thread {
             return None;
         }
-        let (gap, duration) = short(*self.exits.get(thread)?, times)?;
+        let (gap, duration) = times.short(*self.exits.get(thread)?)?;
         let is_short = sym | gap | duration < 1 << 16;
-        let (tag, bits) = if is_short { (tags.0, 16) } else { (tags.1, 32) };
+        let (tag, bits) = if is_short { (tags.short, 16) } else { (tags.long, 32) };
         let entry = u128::from(tag)
             | u128::from(sym) << 8
             | u128::from(gap) << (8 + bits)
@@ -305,9 +314,9 @@ impl LogWriter {
         thread: usize,
         sym: Sym,
         words: &[i64],
-        times: (i64, i64),
+        times: CallTimes,
     ) -> Option<usize> {
-        let mut at = self.again(room, (EDIT_SHORT, EDIT), thread, sym, times)?;
+        let mut at = self.again(room, Tags { short: EDIT_SHORT, long: EDIT }, thread, sym, times)?;
         put_changes(room, &mut at, words, recorder.changed())?;
         Some(at)
     }
@@ -320,7 +329,7 @@ impl LogWriter {
         thread: usize,
         sym: Sym,
         words: &[i64],
-        times: (i64, i64),
+        times: CallTimes,
     ) -> Option<usize> {
         self.entry(room, thread, Some(SERIES), sym, words, times)
     }
@@ -333,7 +342,7 @@ impl LogWriter {
         tag: Option<u64>,
         sym: Sym,
         words: &[i64],
-        (enter, exit): (i64, i64),
+        times: CallTimes,
     ) -> Option<usize> {
         // Two numbers for a change of thread, tag, symbol, gap, duration, number of words.
         if room.len() < (words.len() + 7) * LONGEST {
@@ -350,8 +359,8 @@ impl LogWriter {
         }
         put(room, &mut at, CALL + u64::from(sym));
         let last = self.exits.get(thread).copied().unwrap_or(0);
-        put(room, &mut at, zigzag(enter.wrapping_sub(last)));
-        put(room, &mut at, zigzag(exit.wrapping_sub(enter)));
+        put(room, &mut at, zigzag(times.since(last)));
+        put(room, &mut at, zigzag(times.duration()));
         put(room, &mut at, words.len().to_u64());
         for &w in words {
             put(room, &mut at, zigzag(w));
@@ -360,10 +369,24 @@ impl LogWriter {
     }
 }
 
-/// ns from the last exit, and of the call itself, if they are short.
-#[inline]
-fn short(last: i64, (enter, exit): (i64, i64)) -> Option<(u32, u32)> {
-    Some((u32::try_from(enter.wrapping_sub(last)).ok()?, u32::try_from(exit.wrapping_sub(enter)).ok()?))
+impl CallTimes {
+    /// ns from an exit to it.
+    #[inline]
+    fn since(self, exit: i64) -> i64 {
+        self.enter.wrapping_sub(exit)
+    }
+
+    /// ns that it takes.
+    #[inline]
+    fn duration(self) -> i64 {
+        self.exit.wrapping_sub(self.enter)
+    }
+
+    /// ns from the last exit, and of the call itself, if they are short.
+    #[inline]
+    fn short(self, last: i64) -> Option<(u32, u32)> {
+        Some((u32::try_from(self.since(last)).ok()?, u32::try_from(self.duration()).ok()?))
+    }
 }
 
 /// Writes how many words differ, and for each its position and value; `None` if there may be too little room.

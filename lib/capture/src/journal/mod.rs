@@ -12,7 +12,7 @@ mod log;
 mod logged;
 mod recover;
 
-pub use log::LogWriter;
+pub use log::{CallTimes, LogWriter};
 pub use recover::{RecoverError, recover, recover_within};
 
 use st_model::num::Exact;

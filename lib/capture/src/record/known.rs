@@ -50,7 +50,7 @@ impl Known {
             }
         }
         let changes = changed.iter().map(|at| (*at, words.get(usize::from(*at)).copied().unwrap_or(0)));
-        self.last.edit(info, changes, objects, |_, _, _| ());
+        self.last.edit(info, changes, objects, |_, _| ());
         self.events += 1;
     }
 

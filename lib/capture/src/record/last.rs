@@ -104,15 +104,15 @@ impl Last {
         self.layout.places.len() == self.words.len() && self.layout.spans.len() == slots.len()
     }
 
-    /// Takes words at some positions, as [`Last::compare`] finds them. `after` is told the lanes whose digests have changed, what
-    /// they were and are.
+    /// Takes words at some positions, as [`Last::compare`] finds them. `after` is told the lanes whose digests have changed, and by
+    /// how much.
     #[inline]
     pub(super) fn edit(
         &mut self,
         info: &SymInfo,
         changes: impl Iterator<Item = (u16, i64)>,
         objects: &Objects,
-        mut after: impl FnMut(usize, u128, u128),
+        mut after: impl FnMut(usize, u128),
     ) {
         self.know_hashed(info, objects);
         let mut lanes = 0_u8;
@@ -131,7 +131,7 @@ impl Last {
         }
         for lane in lanes_of(lanes) {
             let (old, new) = self.digests.set(lane, Digest::new(), &self.hashed.lanes[lane]);
-            after(lane, old, new);
+            after(lane, new.wrapping_sub(old));
         }
     }
 
@@ -144,7 +144,7 @@ impl Last {
         at: u16,
         changes: impl Iterator<Item = (T, i64)>,
         objects: &Objects,
-        mut after: impl FnMut(T, usize, u128, u128),
+        mut after: impl FnMut(T, usize, u128),
     ) {
         self.know_hashed(info, objects);
         let at = usize::from(at);
@@ -162,7 +162,7 @@ impl Last {
             self.words[at] = word;
             rest[0] = hashed(slot, word, &objects.words());
             let (old, new) = self.digests.set(lane, begun, rest);
-            after(of, lane, old, new);
+            after(of, lane, new.wrapping_sub(old));
         }
     }
 

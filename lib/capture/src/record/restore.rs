@@ -232,7 +232,7 @@ impl RankRecorder {
             if into.lanes.keyed(rank, narrow(i)).hash != t.lanes.hash {
                 return Err(RestoreError::Contradiction("its calls are not those that were recorded"));
             }
-            into.resume_times(t, (last, exits.get(i).copied().unwrap_or(0)), sketches);
+            into.resume_times(t, last, exits.get(i).copied().unwrap_or(0), sketches);
         }
         if let Some(shape) = sketches {
             (r.options.sketches, r.options.shape) = (true, shape);

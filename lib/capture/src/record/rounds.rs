@@ -122,8 +122,8 @@ impl Rounds {
     /// Puts the next event on the tape, whose words are those of a round ago, or have been [changed](Rounds::change). Says
     /// whether the tape is full.
     #[inline]
-    pub(super) fn push(&mut self, times: (i64, i64)) -> bool {
-        self.times.push(times);
+    pub(super) fn push(&mut self, enter: i64, exit: i64) -> bool {
+        self.times.push((enter, exit));
         self.next += 1;
         if self.next == self.round.len() {
             self.next = 0;
@@ -156,7 +156,8 @@ impl Rounds {
     /// turn.
     pub(super) fn change_in_turn(
         &mut self,
-        (words, changed): (&[i64], &[u16]),
+        words: &[i64],
+        changed: &[u16],
         known: &mut [Known],
         lanes: &mut Lanes,
         infos: &[SymInfo],
@@ -179,7 +180,7 @@ impl Rounds {
         let place = &mut self.places[at];
         changed.iter().map(|i| usize::from(*i)).for_each(|i| place.now[i] = words[i]);
         let changes = changed.iter().map(|i| (*i, words[usize::from(*i)]));
-        let digest = |lane: usize, old, new| self.lanes.change(at, lane, (old, new), whole, lanes);
+        let digest = |lane: usize, by| self.lanes.change(at, lane, by, whole, lanes);
         place.last.edit(&infos[sym as usize], changes, objects, digest);
     }
 
@@ -216,12 +217,12 @@ impl Rounds {
             // Mostly one word changes from round to round, such as a counter: no lists of changes need to be made.
             if edits.iter().all(|e| e.at == edits[0].at) {
                 let changes = edits.iter().map(|e| (e.round, e.word));
-                let digest = |round, lane: usize, old, new| sums.note(round, lane, (old, new));
+                let digest = |round, lane: usize, by| sums.note(round, lane, by);
                 place.last.edit_one(&infos[sym], edits[0].at, changes, objects, digest);
             } else {
                 for of in edits.chunk_by(|a, b| a.round == b.round) {
                     let changes = of.iter().map(|e| (e.at, e.word));
-                    let digest = |lane: usize, old, new| sums.note(of[0].round, lane, (old, new));
+                    let digest = |lane: usize, by| sums.note(of[0].round, lane, by);
                     place.last.edit(&infos[sym], changes, objects, digest);
                 }
             }
@@ -322,14 +323,15 @@ impl Rounds {
     }
 
     /// Takes an event that is entered, as part of a loop to be found, or of the first round of one that has been. `simple` is one
-    /// call, whose words have its row's shape. `exit` is when it ended.
+    /// call, whose words have its row's shape.
     pub(super) fn learn(
         &mut self,
         sym: Sym,
         simple: bool,
         known: &mut [Known],
         infos: &[SymInfo],
-        times: (i64, i64),
+        enter: i64,
+        exit: i64,
     ) {
         // Such a call may have other words and lengths each time, which places do not hold.
         if !simple {
@@ -341,7 +343,7 @@ impl Rounds {
         if self.coming.get(self.filled) == Some(&sym) {
             self.fill(sym, &known[sym as usize]);
             if self.filled == self.coming.len() {
-                self.begin(known, infos, times);
+                self.begin(known, infos, enter, exit);
             }
         } else {
             self.coming.clear();
@@ -367,7 +369,7 @@ impl Rounds {
     }
 
     /// All places are filled: the round is in progress.
-    fn begin(&mut self, known: &mut [Known], infos: &[SymInfo], times: (i64, i64)) {
+    fn begin(&mut self, known: &mut [Known], infos: &[SymInfo], enter: i64, exit: i64) {
         mem::swap(&mut self.round, &mut self.coming);
         self.coming.clear();
         self.filled = 0;
@@ -394,7 +396,7 @@ impl Rounds {
         }
         self.number += 1;
         self.times.clear();
-        self.times.push(times);
+        self.times.push((enter, exit));
     }
 }
 

@@ -134,7 +134,7 @@ impl SequenceRecorder {
     }
 
     /// Goes on with the sketches of a thread after its last event and its end.
-    pub(super) fn resume_times(&mut self, t: &Thread, (last, exit): (Sym, i64), sketches: Option<Shape>) {
+    pub(super) fn resume_times(&mut self, t: &Thread, last: Sym, exit: i64, sketches: Option<Shape>) {
         self.last_exit = exit;
         let Some(shape) = sketches else { return };
         self.pred = last;

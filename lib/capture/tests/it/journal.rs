@@ -2,7 +2,7 @@
 
 use crate::sections::{Event, Plan, recorded};
 use proptest::prelude::*;
-use st_capture::journal::{self, LogWriter, recover};
+use st_capture::journal::{self, CallTimes, LogWriter, recover};
 use st_capture::record::RankRecorder;
 use st_model::calls::CallId;
 use st_model::columns::{Chunk, Column};
@@ -81,7 +81,8 @@ impl Journal {
         let written = (definitions.len() <= room.len()).then(|| {
             let (first, rest) = room.split_at_mut(definitions.len());
             first.copy_from_slice(&definitions);
-            self.log.call(rest, r, thread, *sym, words, *times)
+            let times = CallTimes { enter: times.0, exit: times.1 };
+            self.log.call(rest, r, thread, *sym, words, times)
         });
         match written.flatten() {
             Some(n) => self.length += definitions.len() + n,

@@ -50,7 +50,7 @@ use crate::replay::state::{Handler, Replay};
 use job::{Action, Job};
 pub(crate) use job::{Assignment, Stops};
 use readiness::all_ready;
-use timed::Run;
+use timed::{Call, Run};
 
 /// What a rank found in the trace.
 pub(crate) enum Prepared {
@@ -211,14 +211,14 @@ impl Job<'_> {
         Ok(Progress::new(calls, io::stderr()))
     }
 
-    fn play_thread(&self, thread: usize, handles: Handles<'_>, stops: Stops) -> Result<Status> {
-        let (section, rank, threads) = (self.section, self.assignment.rank, self.threads.len());
-        let mut calls = section.project(thread, rank).context("no calls")?;
-        let mut replay = Replay {
+    /// What a thread's calls are made with.
+    fn replay<'a>(&'a self, thread: usize, handles: Handles<'a>) -> Result<Replay<'a>> {
+        let (section, rank) = (self.section, self.assignment.rank);
+        Ok(Replay {
             k: Constants::load(),
             pause: Pause::find(),
             made_at: MadeAt::find(),
-            threaded: threads > 1,
+            threaded: self.threads.len() > 1,
             handles,
             requests: Requests::default(),
             memory: Memory::default(),
@@ -231,7 +231,13 @@ impl Job<'_> {
             infos: Infos::default(),
             windows: Windows::new(if thread == 0 { dynamic::used(section, rank)? } else { HashMap::new() }),
             files: Files::default(),
-        };
+        })
+    }
+
+    fn play_thread(&self, thread: usize, handles: Handles<'_>, stops: Stops) -> Result<Status> {
+        let (section, rank, threads) = (self.section, self.assignment.rank, self.threads.len());
+        let mut calls = section.project(thread, rank).context("no calls")?;
+        let mut replay = self.replay(thread, handles)?;
         let what_if = WhatIf::new(section, self.args);
         let others = Others::new();
         let mut run = Run {
@@ -270,7 +276,8 @@ impl Job<'_> {
                 Some(Action::Make(handler, row))
                     if !found_nothing(row, &words) && unstarted.keep(row, &mut words) =>
                 {
-                    let made = run.make(&mut replay, *handler, row, &words, step, (sym, index));
+                    let call = Call { row, handler: *handler, words: &words, sym, index };
+                    let made = run.make(&mut replay, call, step);
                     run.watchdog.leave();
                     if !made.with_context(|| format!("call {index}: {}", row.name))? {
                         return Ok(Status::Ok);

@@ -157,7 +157,8 @@ pub(crate) struct Changed<'a, const K: usize> {
 
 impl<'a, const K: usize> Changed<'a, K> {
     pub(crate) fn new(
-        (recorded, own): (&Network, &'a [i64]),
+        recorded: &Network,
+        own: &'a [i64],
         means: &'a Means,
         scenarios: &[&Scenario; K],
     ) -> Self {

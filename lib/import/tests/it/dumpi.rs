@@ -76,7 +76,7 @@ fn imported(texts: &[String]) -> Result<(Vec<Section>, Left), String> {
     let mut importer = Importer::new(world, false);
     for (text, rank) in texts.iter().zip(0..) {
         let sizes = Sizes::of(text.as_bytes()).map_err(|e| e.to_string())?;
-        read(text.as_bytes(), &sizes, (rank, world), &mut importer).map_err(|e| e.to_string())?;
+        read(text.as_bytes(), &sizes, rank, world, &mut importer).map_err(|e| e.to_string())?;
     }
     let mut sections = Vec::new();
     let left = importer.finish(|section| {

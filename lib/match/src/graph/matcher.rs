@@ -34,6 +34,23 @@ pub(super) struct Waiting {
     pub(super) sync: bool,
 }
 
+impl Waiting {
+    fn point(&self) -> Point {
+        Point { stream: self.stream, at: self.point }
+    }
+
+    fn other(&self) -> Point {
+        Point { stream: self.stream, at: self.other }
+    }
+}
+
+/// A point of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    stream: u32,
+    at: u32,
+}
+
 impl Numbered for Waiting {
     fn operation(&self) -> u64 {
         self.sequence
@@ -106,7 +123,7 @@ impl Matcher {
             let mut walked = Vec::new();
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 let mut stand = |scope| self.standing(section, rank, scope);
-                walked.push(Walker::walk(section, (rank, i), barriers, &mut stand)?);
+                walked.push(Walker::walk(section, i, rank, barriers, &mut stand)?);
             }
             if walked.len() > 1 {
                 self.claim(first, &walked);
@@ -282,9 +299,9 @@ impl Matcher {
             self.keep(key, send, receive);
         }
         let kind = if key.tag == PAIR { RECEIVE_PAIR } else { RECEIVE };
-        self.edge((send.stream, send.point), (receive.stream, receive.point), kind);
+        self.edge(send.point(), receive.point(), kind);
         if send.sync {
-            self.edge((receive.stream, receive.other), (send.stream, send.other), RECEIVE);
+            self.edge(receive.other(), send.other(), RECEIVE);
         }
     }
 
@@ -300,23 +317,23 @@ impl Matcher {
     }
 
     /// Adds an edge, if both points have times and it is not within a thread.
-    fn edge(&mut self, from: (u32, u32), to: (u32, u32), receive: u32) {
-        let (a, b) = (self.graph.streams[from.0 as usize], self.graph.streams[to.0 as usize]);
-        if from.1 >= a.points || to.1 >= b.points {
+    fn edge(&mut self, from: Point, to: Point, receive: u32) {
+        let (a, b) = (self.graph.streams[from.stream as usize], self.graph.streams[to.stream as usize]);
+        if from.at >= a.points || to.at >= b.points {
             self.graph.issues.untimed += 1;
             return;
         }
-        if from.0 == to.0 || self.messages as usize >= LIMIT {
+        if from.stream == to.stream || self.messages as usize >= LIMIT {
             return;
         }
         let send = if a.node == b.node { SEND_NEAR } else { SEND_FAR };
-        self.graph.ops[from.0 as usize].push(Op::new(from.1, send, self.messages));
-        self.graph.ops[to.0 as usize].push(Op::new(to.1, receive, self.messages));
+        self.graph.ops[from.stream as usize].push(Op::new(from.at, send, self.messages));
+        self.graph.ops[to.stream as usize].push(Op::new(to.at, receive, self.messages));
         let senders = &mut self.graph.senders;
         if senders.len() == senders.capacity() {
             senders.reserve_exact(senders.len() / 8 + 64);
         }
-        senders.push(from.0);
+        senders.push(from.stream);
         self.messages += 1;
     }
 

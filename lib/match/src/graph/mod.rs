@@ -36,7 +36,7 @@ pub use matcher::Matcher;
 pub use share::{Links, ShareError, roll};
 pub use survey::{Ends, Positions, StreamEnds, at_ops, survey};
 pub use tags::{COMPLETED, POSTED};
-pub use tally::{Shortest, Survey, Tally};
+pub use tally::{Shortest, Span, Survey, Tally};
 pub use topology::Topologies;
 
 use std::fmt;

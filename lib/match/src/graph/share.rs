@@ -220,9 +220,8 @@ impl Matcher {
             }
             let mut ops = std::mem::take(&mut self.graph.ops[stream]);
             ops.sort_unstable();
-            let rank = self.graph.streams[stream].rank;
             for op in ops {
-                self.tell(&mut out[owner as usize], &mut s.here[owner as usize], (stream, rank), op);
+                self.tell(&mut out[owner as usize], &mut s.here[owner as usize], stream, op);
             }
         }
         self.sharing = Some(s);
@@ -291,11 +290,12 @@ impl Matcher {
     }
 
     /// Tells the owner of a thread what happens at one of its points.
-    fn tell(&self, out: &mut Vec<u8>, places: &mut Vec<u32>, (stream, rank): (usize, u32), op: Op) {
+    fn tell(&self, out: &mut Vec<u8>, places: &mut Vec<u32>, stream: usize, op: Op) {
         let (kind, id) = (op.code & 7, op.code >> 3);
         let graph = &self.graph;
         let position_on = |side: u8| {
             let group = &graph.groups[graph.instances[id as usize].group as usize];
+            let rank = graph.streams[stream].rank;
             let position = group.sides[usize::from(side)].position(rank.into());
             position.map_or(0, Exact::to_usize)
         };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use foldhash::fast::FixedState;
 
 use super::binding::{Seen, binding, rank_at};
-use super::tally::{Edge, Survey, Tally};
+use super::tally::{Edge, Span, Survey, Tally};
 use super::times::{NEVER, get, set};
 use super::{Graph, GraphStep, Instance, Latency, Links, NOBODY, Op, Shape, earliest};
 
@@ -35,7 +35,7 @@ pub struct Ends {
     /// [`NEVER`] for a member that is not there.
     members: Vec<AtomicI64>,
     /// First and last point; `None` if there are no points.
-    pub span: Option<(i64, i64)>,
+    pub span: Option<Span>,
     /// Times of links to each process, by number.
     pub out: Vec<Vec<(u32, i64)>>,
 }
@@ -43,7 +43,7 @@ pub struct Ends {
 /// What reading a stream says, beside when it sends and enters.
 #[derive(Clone, Debug, Default)]
 pub struct StreamEnds {
-    span: Option<(i64, i64)>,
+    span: Option<Span>,
     out: Vec<(u32, u32, i64)>,
 }
 
@@ -83,7 +83,9 @@ impl Ends {
         let mut positions = Positions::new(graph, graph.streams[stream].rank);
         let mut read = StreamEnds::default();
         let span = &mut read.span;
-        let mut all = points.into_iter().inspect(|t| *span = Some((span.map_or(*t, |e| e.0), *t)));
+        let mut all = points
+            .into_iter()
+            .inspect(|t| *span = Some(Span { first: span.map_or(*t, |s| s.first), last: *t }));
         at_ops(&graph.ops[stream], &mut all, |op, t| {
             let place = match op.step() {
                 GraphStep::Send { message, .. } => {
@@ -109,7 +111,7 @@ impl Ends {
     pub fn close(&mut self, links: &Links, streams: Vec<StreamEnds>) {
         self.out = vec![Vec::new(); links.places.len()];
         for StreamEnds { span, out } in streams {
-            let both = self.span.zip(span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+            let both = self.span.zip(span).map(|(a, b)| a.and(b));
             self.span = both.or(self.span).or(span);
             out.into_iter().for_each(|(process, link, t)| self.out[process as usize].push((link, t)));
         }
@@ -135,7 +137,7 @@ impl Ends {
         graph: &Graph,
         points: impl Fn(usize) -> I,
         latency: Latency,
-        span: (i64, i64),
+        span: Span,
     ) -> Survey {
         let mut found = Survey::none(span);
         for s in 0..graph.streams.len() {

@@ -114,6 +114,29 @@ impl Shortest {
     }
 }
 
+/// From the first point to the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Span {
+    /// When the first is, ns.
+    pub first: i64,
+    /// When the last is, ns.
+    pub last: i64,
+}
+
+impl Span {
+    /// Of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+
+    /// How long it is: it may be longer than a time can be.
+    #[must_use]
+    pub fn ns(self) -> i128 {
+        i128::from(self.last) - i128::from(self.first)
+    }
+}
+
 /// What a trace's messages say about its clocks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
@@ -128,7 +151,7 @@ pub struct Survey {
     /// Violated messages by when they are received: counts in equal parts of [`Survey::span`].
     pub over_time: Vec<u64>,
     /// First and last point.
-    pub span: (i64, i64),
+    pub span: Span,
     /// The shortest times of edges of both kinds.
     pub shortest: Shortest,
 }
@@ -136,7 +159,7 @@ pub struct Survey {
 impl Survey {
     /// Of no message yet, in a span.
     #[must_use]
-    pub fn none(span: (i64, i64)) -> Self {
+    pub fn none(span: Span) -> Self {
         Self { over_time: vec![0; PARTS], span, ..Self::default() }
     }
 
@@ -172,8 +195,8 @@ impl Survey {
             return;
         }
         self.ranks.entry((from, to)).or_default().add(edge);
-        let span = i128::from(self.span.1) - i128::from(self.span.0) + 1;
-        let at = (i128::from(received) - i128::from(self.span.0)) * self.over_time.len() as i128 / span;
+        let since = Span { last: received, ..self.span }.ns();
+        let at = since * self.over_time.len() as i128 / (self.span.ns() + 1);
         if let Some(n) = usize::try_from(at).ok().and_then(|i| self.over_time.get_mut(i)) {
             *n += 1;
         }

@@ -127,10 +127,11 @@ impl Listener for Walker<'_> {
 }
 
 impl<'a> Walker<'a> {
-    /// Walks a thread. `stand` finds a rank's standing in a communicator, window or file of its tables.
+    /// Walks a rank's thread. `stand` finds a rank's standing in a communicator, window or file of its tables.
     pub(super) fn walk(
         section: &'a Section,
-        (rank, thread): (u32, usize),
+        thread: usize,
+        rank: u32,
         barriers: Barriers,
         stand: &'a mut Stand<'a>,
     ) -> Result<Walked, Error> {

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use st_model::calls::roles::Start;
 use st_model::calls::{CallTable, Kind, Row};
 use st_model::event::Event;
-use st_model::folded::Folded;
+use st_model::folded::{Folded, SymbolCalls};
 use st_model::num::Exact as _;
 use st_model::ranklist::RankList;
 use st_model::requests::is_predictable;
@@ -140,7 +140,8 @@ fn folded<'a>(section: &'a Section, rank: u32, budget: &Budget) -> Result<Option
                 Sends::ByItself => {}
             }
             let read = |slot| !is_predictable(row, slot);
-            let Some(calls) = section.folded((rank, thread), (sym, calls), read) else { return Ok(None) };
+            let calls = SymbolCalls { rank, thread, sym, calls };
+            let Some(calls) = section.folded(calls, read) else { return Ok(None) };
             all.push(calls);
         }
     }

@@ -53,26 +53,19 @@ impl Cycle {
         self.sums = sums.hash;
     }
 
-    /// A call of the round, by its place, has another digest in a lane from now on. So many whole rounds have gone by.
+    /// The digest of a call of the round, by its place, is more by `by` in a lane from now on. So many whole rounds have gone by.
     #[inline]
-    pub fn change(
-        &mut self,
-        place: usize,
-        lane: usize,
-        (old, new): (u128, u128),
-        whole: u64,
-        lanes: &mut Lanes,
-    ) {
+    pub fn change(&mut self, place: usize, lane: usize, by: u128, whole: u64, lanes: &mut Lanes) {
         let after = self.powers.len().checked_sub(place + 2);
         let Some(power) = after.and_then(|n| self.powers.get(n).copied()) else { return };
         self.take(lane, whole, lanes);
-        self.sums[lane] = self.sums[lane].wrapping_add(new.wrapping_sub(old).wrapping_mul(power));
+        self.sums[lane] = self.sums[lane].wrapping_add(by.wrapping_mul(power));
     }
 
-    /// A call of the round has another digest in a lane from a round on, which may be over: its changes are told in order, and then
-    /// [entered](Cycle::enter).
+    /// The digest of a call of the round is more by `by` in a lane from a round on, which may be over: its changes are told in
+    /// order, and then [entered](Cycle::enter).
     #[inline]
-    pub fn note(&mut self, round: u64, lane: usize, (old, new): (u128, u128)) {
+    pub fn note(&mut self, round: u64, lane: usize, by: u128) {
         let bit = 1 << lane;
         if self.which & bit == 0 {
             self.which |= bit;
@@ -81,7 +74,7 @@ impl Cycle {
         let power = self.powers.last().copied().unwrap_or(1);
         let moved = &mut self.moved[lane];
         moved.go_on(power, round);
-        moved.by = moved.by.wrapping_add(new.wrapping_sub(old));
+        moved.by = moved.by.wrapping_add(by);
     }
 
     /// Enters the changes of a call, by its place, after so many whole rounds.
@@ -174,18 +167,19 @@ mod tests {
                 cycle.know(round.iter());
                 for lane in lanes_of(which) {
                     let old = std::mem::replace(&mut round[place][lane], digests[lane]);
+                    let by = digests[lane].wrapping_sub(old);
                     // Changes of some calls are told at once, of others later.
                     if place % 2 == 0 {
-                        cycle.change(place, lane, (old, digests[lane]), whole, &mut lanes);
+                        cycle.change(place, lane, by, whole, &mut lanes);
                     } else {
-                        noted.push((place, whole, lane, (old, digests[lane])));
+                        noted.push((place, whole, lane, by));
                     }
                 }
             }
             let whole = u64::try_from(at / round.len()).unwrap();
             noted.sort_by_key(|n| n.0);
             for of in noted.chunk_by(|a, b| a.0 == b.0) {
-                of.iter().for_each(|(_, round, lane, both)| cycle.note(*round, *lane, *both));
+                of.iter().for_each(|(_, round, lane, by)| cycle.note(*round, *lane, *by));
                 cycle.enter(of[0].0, whole, &mut lanes);
             }
             cycle.end(round.iter(), whole, at % round.len(), &mut lanes);

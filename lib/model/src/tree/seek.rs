@@ -1,5 +1,7 @@
 //! Finding a place in a walk without walking there.
 
+use std::ops::Range;
+
 use super::{FlatTree, Item, LoopPosition, Walk, WalkError};
 use crate::ints::{Cursor, Together};
 use crate::num::{Exact as _, saturate};
@@ -16,6 +18,15 @@ pub struct Found<'a> {
     pub before: u128,
     /// Its position.
     pub index: u64,
+}
+
+/// How long a place is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Turns of loops that may be looked at. Where more would have to be, all symbols are gone through.
+    pub looks: u64,
+    /// Runs of symbols that may be gone through then.
+    pub runs: u64,
 }
 
 /// What symbols weigh, and how many there are.
@@ -48,25 +59,21 @@ impl Search<'_, '_> {
         self.weights.get(sym.to_usize()).copied().unwrap_or(0)
     }
 
-    /// What the nodes from `first` to `end` come to if they are gone through so many times; reads their counts, of which the
-    /// list holds those from `first` on.
-    fn sum(
-        &mut self,
-        (first, end): (usize, usize),
-        counts: &mut [Cursor<'_>],
-        turns: u64,
-    ) -> Result<Sum, Irregular> {
+    /// What some nodes come to if they are gone through so many times; reads their counts, of which the list holds those from the
+    /// first of these nodes on.
+    fn sum(&mut self, nodes: &Range<usize>, counts: &mut [Cursor<'_>], turns: u64) -> Result<Sum, Irregular> {
         let mut together = Together::new(counts.to_vec(), turns);
         let mut all = Sum::default();
         while let Some(times) = together.next_turn() {
             self.looks = self.looks.checked_sub(1).ok_or(Irregular)?;
-            all.add(self.body((first, end), together.cursors())?, times);
+            all.add(self.body(nodes, together.cursors())?, times);
         }
         counts.clone_from_slice(together.cursors());
         Ok(all)
     }
 
-    fn body(&mut self, (first, end): (usize, usize), counts: &mut [Cursor<'_>]) -> Result<Sum, Irregular> {
+    fn body(&mut self, nodes: &Range<usize>, counts: &mut [Cursor<'_>]) -> Result<Sum, Irregular> {
+        let &Range { start: first, end } = nodes;
         let (mut all, mut at) = (Sum::default(), first);
         while at < end {
             let n = saturate(counts.get_mut(at - first).map_or(0, Cursor::next));
@@ -77,7 +84,7 @@ impl Search<'_, '_> {
                 }
                 _ if n > 0 => {
                     let below = counts.get_mut(at + 1 - first..after - first).unwrap_or(&mut []);
-                    all.add(self.sum((at + 1, after), below, n)?, 1);
+                    all.add(self.sum(&(at + 1..after), below, n)?, 1);
                 }
                 _ => {}
             }
@@ -89,9 +96,10 @@ impl Search<'_, '_> {
     /// How many of so many turns weigh no more than `most`.
     fn turns(
         &mut self,
-        nodes: (usize, usize),
+        nodes: &Range<usize>,
         counts: &[Cursor<'_>],
-        (turns, most): (u64, u128),
+        turns: u64,
+        most: u128,
     ) -> Result<u64, Irregular> {
         let (mut fit, mut too_many) = (0, turns);
         while too_many - fit > 1 {
@@ -105,10 +113,10 @@ impl Search<'_, '_> {
 
 impl<'a> Walk<'a> {
     /// The symbol at whose end the weights of all symbols up to it exceed `target`: with weight 1 for each that at position
-    /// `target`. `None` if all weigh no more. `weights` are by symbol; `looks`: turns of loops that may be looked at, and runs of symbols that may be gone through then.
+    /// `target`. `None` if all weigh no more. `weights` are by symbol.
     ///
     /// *Cost:* by what the counts store, and the logarithm of the iterations of each loop around the place: of loops whose
-    /// counts repeat no matter how long they are. Where that would be more than `looks` the symbols are gone through.
+    /// counts repeat no matter how long they are. Where [`Limits::looks`] do not suffice, by the symbols.
     ///
     /// # Errors
     ///
@@ -118,15 +126,15 @@ impl<'a> Walk<'a> {
         counts: Vec<Cursor<'a>>,
         weights: &[u64],
         target: u128,
-        (looks, most): (u64, u64),
+        limits: Limits,
     ) -> Result<Option<Found<'a>>, WalkError> {
-        let mut search = Search { tree, weights, looks };
+        let mut search = Search { tree, weights, looks: limits.looks };
         // A damaged tree may have fewer counts than nodes.
         let plain = counts.len() == tree.items.len() && tree.depth() <= DEEPEST;
         let quick = if plain { search.find(counts.clone(), target) } else { Err(Irregular) };
         match quick {
             Ok(found) => Ok(found),
-            Err(Irregular) => search.go_through(Self::new(tree, counts), target, most),
+            Err(Irregular) => search.go_through(Self::new(tree, counts), target, limits.runs),
         }
     }
 
@@ -163,15 +171,15 @@ impl<'t> Search<'t, '_> {
                 }
                 continue;
             };
-            let nodes = (at + 1, after);
+            let nodes = at + 1..after;
             let below = counts.get(at + 1..after).unwrap_or(&[]).to_vec();
             let mut whole = below.clone();
-            let sum = if times > 0 { self.sum(nodes, &mut whole, times)? } else { Sum::default() };
-            let turns = if sum.weight <= left { times } else { self.turns(nodes, &below, (times, left))? };
+            let sum = if times > 0 { self.sum(&nodes, &mut whole, times)? } else { Sum::default() };
+            let turns = if sum.weight <= left { times } else { self.turns(&nodes, &below, times, left)? };
             let (mut passed, mut state) = (sum, whole);
             if turns < times {
                 state = below;
-                passed = self.sum(nodes, &mut state, turns)?;
+                passed = self.sum(&nodes, &mut state, turns)?;
             }
             done.add(passed, 1);
             counts.splice(at + 1..after, state);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use st_model::columns::{Column, ColumnWriter};
 use st_model::ints::Sealed;
-use st_model::tree::{FlatTree, Item, Walk, WalkError};
+use st_model::tree::{FlatTree, Item, Limits, Walk, WalkError};
 
 /// Nodes by depth; a node with deeper ones after it is a body.
 fn tree(depths: &[(usize, u32)]) -> FlatTree {
@@ -49,7 +49,7 @@ proptest! {
         let walked = all(Walk::new(&tree, cursors()));
         let whole: u64 = walked.iter().map(|(sym, _)| weights[*sym as usize]).sum();
         for target in (0..whole + 2).step_by(1 + usize::try_from(whole).unwrap() / 40) {
-            let found = Walk::seek(&tree, cursors(), &weights, target.into(), (looks, 1 << 20)).unwrap();
+            let found = Walk::seek(&tree, cursors(), &weights, target.into(), Limits { looks, runs: 1 << 20 }).unwrap();
             let mut sum = 0;
             let at = walked.iter().position(|(sym, _)| {
                 sum += weights[*sym as usize];
@@ -101,11 +101,12 @@ fn a_long_loop_is_searched_as_fast_as_a_short_one() {
     let target = 2_500_000_000_007_u128;
     let cursors = counts.iter().map(|c| c.cursor()).collect();
     // Looks that do not suffice for a thousandth of either loop.
-    let found = Walk::seek(&tree, cursors, &[1; 3], target, (20_000, 0)).unwrap().unwrap();
+    let found =
+        Walk::seek(&tree, cursors, &[1; 3], target, Limits { looks: 20_000, runs: 0 }).unwrap().unwrap();
     assert_eq!(u128::from(found.index), target);
     let cursors = counts.iter().map(|c| c.cursor()).collect();
     assert_eq!(
-        Walk::seek(&tree, cursors, &[1; 3], target, (10, 99)).unwrap_err(),
+        Walk::seek(&tree, cursors, &[1; 3], target, Limits { looks: 10, runs: 99 }).unwrap_err(),
         WalkError::Long { most: 99 }
     );
     let turns: Vec<_> = found.walk.turns().map(|(turn, _)| turn).collect();

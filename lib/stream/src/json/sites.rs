@@ -58,7 +58,8 @@ fn location(l: &Location) -> Value {
 /// With what is wrong.
 pub fn read_site(
     line: &Map<String, Value>,
-    (to, names): (&mut SiteTable, &mut Names),
+    to: &mut SiteTable,
+    names: &mut Names,
 ) -> Result<(u32, u32), String> {
     let printed = line.get("site").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
     let printed = printed.ok_or("site: no number")?;

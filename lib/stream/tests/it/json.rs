@@ -28,7 +28,7 @@ fn object(name: &str, error: u32, words: &[i64]) -> Value {
     r.record(0, sym, words, 5, 17);
     let s = r.finish("h");
     let words = Words::of(words.to_vec(), CallTable::builtin().slots(id));
-    let mut event = Event::apart(&s, (3, 0, 12), 0, &words).unwrap();
+    let mut event = Event::apart(&s, 3, 0, &words).unwrap().at(0, 12);
     event.times = Some((5, 12_350));
     Value::Object(call(&event, 5))
 }

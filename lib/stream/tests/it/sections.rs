@@ -94,13 +94,12 @@ impl Plan {
             let enter = now[thread] + i64::from(c.times.0);
             now[thread] = enter + i64::from(c.times.1);
             let words = fill(slots, &c.words);
-            let times = (enter, now[thread]);
             // Some calls are passed on by what differs from a round ago.
             let next = r.round(thread).and_then(|(_, next)| r.places(thread).nth(next));
             let next = next.filter(|next| next.0 == sym && c.times.0 % 2 == 0);
             let chunk = match next.and_then(|(_, last)| differ(slots, last, &words)) {
-                Some(changed) => r.pass(thread, sym, (&words, &changed), times),
-                None => r.record(thread, sym, &words, times.0, times.1),
+                Some(changed) => r.pass(thread, sym, &words, &changed, enter, now[thread]),
+                None => r.record(thread, sym, &words, enter, now[thread]),
             };
             each(&mut with, &mut r, thread, (sym, words, (enter, now[thread]), chunk.map(|c| *c)));
         }

@@ -31,7 +31,7 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     for (input, rank) in inputs.iter_mut().zip(ranks) {
         let sizes = Sizes::of(input.lines()?);
         let sizes = input.about(sizes)?;
-        let done = read_rank(input.lines()?, &sizes, (rank, world), &mut importer);
+        let done = read_rank(input.lines()?, &sizes, rank, world, &mut importer);
         input.about(done)?;
     }
     if importer.is_empty() {

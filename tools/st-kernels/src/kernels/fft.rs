@@ -32,8 +32,8 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
     let column = world.split(Some(x), y, &members(x, grid.width, grid.height));
     let (Some(row), Some(column)) = (row, column) else { return seen };
     // Points of the third side stay where they are; the two others are cut.
-    let row = exchange(world, job, row, (grid.width, x));
-    let column = exchange(world, job, column, (grid.height, y));
+    let row = exchange(world, job, row, grid.width, x);
+    let column = exchange(world, job, column, grid.height, y);
     let (local, global) = (world.buffer(Kind::Double, 2), world.buffer(Kind::Double, 2));
     world.bcast(local, 0);
     for _ in 0..job.steps {
@@ -53,7 +53,7 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
 }
 
 /// One of `n` ranks that is `at` of them: its part of one side goes in parts of the other side to all.
-fn exchange<C: Communicator>(world: &C, job: &Job, among: C, (n, at): (i32, i32)) -> Exchange<C> {
+fn exchange<C: Communicator>(world: &C, job: &Job, among: C, n: i32, at: i32) -> Exchange<C> {
     let part = |i: i32| VALUES * share(job.size, n, i);
     let mine = share(job.size, n, at);
     let sends: Vec<i32> = (0..n).map(|i| mine * part(i)).collect();

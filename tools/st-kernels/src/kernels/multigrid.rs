@@ -19,22 +19,20 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
     let part = || world.buffer(Kind::Double, job.size);
     let buffers = Buffers { out: part(), back: part() };
     let (local, norm) = (world.buffer(Kind::Double, 1), world.buffer(Kind::Double, 1));
-    // Ranks that work on a level are multiples of its stride.
-    let levels: Vec<(i32, i32)> =
-        (0..30).map(|level| (level, 1 << level)).take_while(|l| l.1 < job.ranks).collect();
+    let levels: Vec<Level> = (0..30).map(Level).take_while(|level| level.stride() < job.ranks).collect();
     let seconds = job.seconds / 4.0;
     for _ in 0..job.steps {
-        for &(level, stride) in &levels {
-            if job.me % stride == 0 {
-                smooth(world, job, &buffers, (level, stride), seconds, &mut seen);
-                hand(world, job, &buffers, (level, stride), DOWN, &mut seen);
+        for &level in &levels {
+            if job.me % level.stride() == 0 {
+                smooth(world, job, &buffers, level, seconds, &mut seen);
+                hand(world, job, &buffers, level, DOWN, &mut seen);
             }
         }
         world.compute(seconds);
-        for &(level, stride) in levels.iter().rev() {
-            if job.me % stride == 0 {
-                hand(world, job, &buffers, (level, stride), UP, &mut seen);
-                smooth(world, job, &buffers, (level, stride), seconds, &mut seen);
+        for &level in levels.iter().rev() {
+            if job.me % level.stride() == 0 {
+                hand(world, job, &buffers, level, UP, &mut seen);
+                smooth(world, job, &buffers, level, seconds, &mut seen);
             }
         }
         world.fill(local, seen.value());
@@ -44,9 +42,20 @@ pub(super) fn run<C: Communicator>(world: &C, job: &Job, mut seen: Digest) -> Di
     seen
 }
 
-/// Elements of a message on a level: half as many from level to level.
-fn length(job: &Job, level: i32) -> i32 {
-    (job.size >> level.min(30)).max(1)
+/// A level, from 0: the finest.
+#[derive(Clone, Copy)]
+struct Level(i32);
+
+impl Level {
+    /// Ranks that work on the level are multiples of this.
+    fn stride(self) -> i32 {
+        1 << self.0
+    }
+
+    /// Elements of a message: half as many from level to level.
+    fn length(self, job: &Job) -> i32 {
+        (job.size >> self.0).max(1)
+    }
 }
 
 /// Exchanges with both neighbours among the ranks of a level.
@@ -55,36 +64,31 @@ fn smooth<C: Communicator>(
     world: &C,
     job: &Job,
     buffers: &Buffers,
-    (level, stride): (i32, i32),
+    level: Level,
     seconds: f64,
     seen: &mut Digest,
 ) {
     nested(world, || {
+        let stride = level.stride();
         let members = (job.ranks - 1) / stride + 1;
         let place = job.me / stride;
         let neighbour = |way: i32| (place + way).rem_euclid(members) * stride;
-        let (out, back) = (buffers.out.first(length(job, level)), buffers.back.first(length(job, level)));
+        let (out, back) = (buffers.out.first(level.length(job)), buffers.back.first(level.length(job)));
         for way in [1, -1] {
             world.fill(out, seen.value());
             world.sendrecv(out, neighbour(way), EXCHANGE, Receive::exact(back, neighbour(-way), EXCHANGE));
             seen.absorb(world.digest(back));
         }
-        world.compute(seconds / f64::from(1 << level.min(30)));
+        world.compute(seconds / f64::from(stride));
     });
 }
 
 /// Every other rank of a level gives its part to the one before it, or gets it back.
 #[track_caller]
-fn hand<C: Communicator>(
-    world: &C,
-    job: &Job,
-    buffers: &Buffers,
-    (level, stride): (i32, i32),
-    tag: i32,
-    seen: &mut Digest,
-) {
+fn hand<C: Communicator>(world: &C, job: &Job, buffers: &Buffers, level: Level, tag: i32, seen: &mut Digest) {
     nested(world, || {
-        let (out, back) = (buffers.out.first(length(job, level)), buffers.back.first(length(job, level)));
+        let (out, back) = (buffers.out.first(level.length(job)), buffers.back.first(level.length(job)));
+        let stride = level.stride();
         let idles = job.me / stride % 2 == 1;
         let partner = if idles { job.me - stride } else { job.me + stride };
         if partner >= job.ranks {

@@ -165,34 +165,42 @@ fn solve<C: Communicator>(world: &C, work: &Work, axis: Axis, seen: &mut Digest)
         for stage in 0..=last {
             let receive = (stage > 0).then(|| THERE * d.face(axis, stage));
             let send = (stage < last).then(|| THERE * d.face(axis, stage));
-            let (from, to) = ((d.neighbour(axis, -1), receive), (d.neighbour(axis, 1), send));
+            let from = Neighbour { rank: d.neighbour(axis, -1), values: receive };
+            let to = Neighbour { rank: d.neighbour(axis, 1), values: send };
             visit(world, work, from, to, &mut sending, seen);
         }
         for stage in (0..=last).rev() {
             let receive = (stage < last).then(|| BACK * d.face(axis, stage));
             let send = (stage > 0).then(|| BACK * d.face(axis, stage));
-            let (from, to) = ((d.neighbour(axis, 1), receive), (d.neighbour(axis, -1), send));
+            let from = Neighbour { rank: d.neighbour(axis, 1), values: receive };
+            let to = Neighbour { rank: d.neighbour(axis, -1), values: send };
             visit(world, work, from, to, &mut sending, seen);
         }
     });
 }
 
-/// Works on one cell: from a rank so many values, to a rank so many, where there are any. A send goes on until the
-/// next cell, which never sends without having received.
+/// Who has the cell before or after one.
+struct Neighbour {
+    rank: i32,
+    /// Number of values that come from there, or go there, if any do.
+    values: Option<i32>,
+}
+
+/// Works on one cell. A send goes on until the next cell, which never sends without having received.
 #[track_caller]
 fn visit<C: Communicator>(
     world: &C,
     work: &Work,
-    (source, receive): (i32, Option<i32>),
-    (dest, send): (i32, Option<i32>),
+    from: Neighbour,
+    to: Neighbour,
     sending: &mut Option<C::Request>,
     seen: &mut Digest,
 ) {
     const TAG: i32 = 1;
     nested(world, || {
-        let pending = receive.map(|count| {
+        let pending = from.values.map(|count| {
             let part = work.receive[0].first(count);
-            (part, world.irecv(Receive::exact(part, source, TAG)))
+            (part, world.irecv(Receive::exact(part, from.rank, TAG)))
         });
         // What does not need the neighbour's cell is done while the message is under way.
         world.compute(0.3 * work.seconds);
@@ -204,10 +212,10 @@ fn visit<C: Communicator>(
             seen.absorb(world.digest(part));
         }
         world.compute(0.7 * work.seconds);
-        if let Some(count) = send {
+        if let Some(count) = to.values {
             let part = work.send[0].first(count);
             world.fill(part, seen.value());
-            *sending = Some(world.isend(part, dest, TAG));
+            *sending = Some(world.isend(part, to.rank, TAG));
         }
     });
 }

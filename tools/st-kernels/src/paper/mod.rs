@@ -29,18 +29,25 @@ use crate::{Kernel, Options, Unfit, execute};
 ///
 /// If the kernel does not run on so many ranks or with these options.
 pub fn rank(kernel: Kernel, options: &Options, ranks: u32, rank: u32) -> Result<Section, Unfit> {
-    run(Fold::Exact, (kernel, options, &Plan::default()), (ranks, rank), &Rc::default())
+    let plan = &Plan::default();
+    run(Fold::Exact, Planned { kernel, options, plan, ranks }, rank, &Rc::default())
 }
 
-/// What is run, with which options, and what goes wrong in it.
-pub type What<'a> = (Kernel, &'a Options, &'a Plan);
+/// A run of a kernel, and what goes wrong in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'a> {
+    /// What is run.
+    pub kernel: Kernel,
+    /// How.
+    pub options: &'a Options,
+    /// Who is slow, and who waits for whom.
+    pub plan: &'a Plan,
+    /// Number of ranks.
+    pub ranks: u32,
+}
 
-fn run(
-    fold: Fold,
-    (kernel, options, plan): What<'_>,
-    (ranks, rank): (u32, u32),
-    places: &Rc<RefCell<Places>>,
-) -> Result<Section, Unfit> {
+fn run(fold: Fold, what: Planned<'_>, rank: u32, places: &Rc<RefCell<Places>>) -> Result<Section, Unfit> {
+    let Planned { kernel, options, plan, ranks } = what;
     let log = Rc::new(RefCell::new(Some(Log::new(rank, ranks, options.seed, fold, plan, places))));
     let world = Paper::world(&log, ranks, rank);
     execute(&world, kernel, options, |ranks| kernel.check(ranks, options))?;
@@ -73,7 +80,10 @@ pub fn sections_by(
     ranks: u32,
 ) -> impl Iterator<Item = Result<Section, Unfit>> + '_ {
     let places = Rc::default();
-    (0..ranks).map(move |r| run(fold, (kernel, options, &Plan::default()), (ranks, r), &places))
+    (0..ranks).map(move |rank| {
+        let plan = &Plan::default();
+        run(fold, Planned { kernel, options, plan, ranks }, rank, &places)
+    })
 }
 
 /// Consecutive ranks that a thread makes, and hands over at once.
@@ -88,14 +98,15 @@ const AHEAD: usize = 2;
 /// What `take` says. To `make` a section is an error if the kernel does not run on so many ranks or with these options.
 pub fn each<T: Send, E>(
     fold: Fold,
-    what: What<'_>,
-    (ranks, jobs): (u32, usize),
+    what: Planned<'_>,
+    jobs: usize,
     make: impl Fn(Result<Section, Unfit>) -> T + Sync,
     mut take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
+    let ranks = what.ranks;
     if jobs < 2 {
         let places = Rc::default();
-        return (0..ranks).map(|r| make(run(fold, what, (ranks, r), &places))).try_for_each(take);
+        return (0..ranks).map(|r| make(run(fold, what, r, &places))).try_for_each(take);
     }
     let block = BLOCK.to_usize();
     thread::scope(|scope| {
@@ -108,7 +119,7 @@ pub fn each<T: Send, E>(
                 for first in (first..ranks).step_by(block.saturating_mul(jobs)) {
                     let mut made = Vec::with_capacity(block);
                     for rank in first..first.saturating_add(BLOCK).min(ranks) {
-                        made.push(make(run(fold, what, (ranks, rank), &places)));
+                        made.push(make(run(fold, what, rank, &places)));
                     }
                     // Nobody takes it once writing has failed.
                     if to.send(made).is_err() {

@@ -11,8 +11,8 @@ use st_match::graph::{Barriers, Graph, GraphStep, Latency, Matcher, Positions, e
 use st_model::columns::{Column, Points};
 use st_model::num::{Exact as _, narrow};
 
-use super::each;
 use super::plan::{Plan, Waits};
+use super::{Planned, each};
 use crate::args::Slow;
 use crate::{Kernel, Options, Unfit};
 
@@ -27,7 +27,8 @@ impl Plan {
         slow: &[Slow],
         kernel: Kernel,
         options: &Options,
-        (ranks, jobs): (u32, usize),
+        ranks: u32,
+        jobs: usize,
     ) -> Result<Self, Unfit> {
         if slow.is_empty() && options.noise == 0.0 {
             return Ok(Self::default());
@@ -42,8 +43,8 @@ impl Plan {
         let circle = || Unfit::Circle { kernel: kernel.name() };
         each(
             Fold::Exact,
-            (kernel, options, &plan),
-            (ranks, jobs),
+            Planned { kernel, options, plan: &plan, ranks },
+            jobs,
             |section| section,
             |section| {
                 let mut section = section?;

@@ -283,13 +283,14 @@ fn slowed(kernel: Kernel, ranks: u32, rank: u32, factor: f64) -> Result<Vec<Sect
 }
 
 fn late(kernel: Kernel, ranks: u32, slow: &[Slow], options: Options) -> Result<Vec<Section>, Unfit> {
-    let plan = paper::Plan::new(slow, kernel, &options, (ranks, 2))?;
+    let plan = paper::Plan::new(slow, kernel, &options, ranks, 2)?;
     let mut all = Vec::new();
     let keep = |section: Result<Section, Unfit>| -> Result<(), Unfit> {
         all.push(section?);
         Ok(())
     };
-    paper::each("exact".parse().unwrap(), (kernel, &options, &plan), (ranks, 2), |section| section, keep)?;
+    let what = paper::Planned { kernel, options: &options, plan: &plan, ranks };
+    paper::each("exact".parse().unwrap(), what, 2, |section| section, keep)?;
     Ok(all)
 }
 

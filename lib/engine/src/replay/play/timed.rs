@@ -69,17 +69,21 @@ pub(super) struct Run<'a> {
     pub(super) finalized: bool,
 }
 
+/// A call that is to be made.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) row: &'a Row,
+    pub(super) handler: Handler,
+    pub(super) words: &'a [i64],
+    /// Its symbol, and its number on the thread.
+    pub(super) sym: Sym,
+    pub(super) index: u64,
+}
+
 impl Run<'_> {
     /// Waits as the program did, and makes a call. `false` if the job is not to go on.
-    pub(super) fn make(
-        &mut self,
-        r: &mut Replay<'_>,
-        handler: Handler,
-        row: &Row,
-        words: &[i64],
-        step: EventTimes,
-        (sym, index): (Sym, u64),
-    ) -> Result<bool> {
+    pub(super) fn make(&mut self, r: &mut Replay<'_>, call: Call<'_>, step: EventTimes) -> Result<bool> {
+        let Call { row, handler, words, sym, index } = call;
         self.progress.reach(index);
         let gap = std::mem::take(&mut self.skipped).saturating_add(step.gap);
         let init = row.name.starts_with(names::MPI_Init) && self.began.is_none();
@@ -157,7 +161,7 @@ impl Run<'_> {
         stop::finish(r, &left)?;
         let row = CallTable::builtin().by_name(names::MPI_Finalize).context("no MPI_Finalize")?;
         let handler = *handlers().get(names::MPI_Finalize).context("no MPI_Finalize")?;
-        self.make(r, handler, row, &[], EventTimes::default(), (Sym::MAX, index))?;
+        self.make(r, Call { row, handler, words: &[], sym: Sym::MAX, index }, EventTimes::default())?;
         self.watchdog.leave();
         Ok(())
     }
