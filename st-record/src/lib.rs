@@ -16,6 +16,7 @@ pub mod interim;
 pub mod job;
 pub mod launcher;
 pub mod left_out;
+pub mod levels;
 pub mod names;
 pub mod pack;
 mod recover;
@@ -268,7 +269,8 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
             return;
         }
         args.talk.note(TOOL, summary.line());
-        for more in [summary.interims(), summary.merging()].into_iter().flatten() {
+        let more = [summary.interims(), summary.merging()].into_iter().flatten();
+        for more in more.chain(notes.levels.lines()) {
             args.talk.detail(TOOL, more);
         }
         if let Some(no) = missing(args.only.as_deref(), saved.header.world) {

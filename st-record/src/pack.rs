@@ -1,6 +1,7 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use crate::args::Naming;
+use crate::levels::Levels;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
 use st_cli::options::Talk;
@@ -58,6 +59,8 @@ pub struct Notes {
     /// What merging in MPI_Finalize took: processor time of all ranks, the most that one took, and the longest time until one was
     /// through, ns.
     pub merging: Option<[u64; 3]>,
+    /// The same of each level of the tree that ranks form: of their own calls, of each level from the lowest, of the result.
+    pub levels: Levels,
     /// The ranks have merged their streams.
     pub merged: bool,
     /// They had exact times, which sketches stand for now.
@@ -110,6 +113,7 @@ impl Notes {
                 match name {
                     "bindings" => notes.bindings.extend(named),
                     UNRECORDED => notes.unrecorded.extend(named),
+                    "merge_levels" => notes.levels.add(value),
                     _ => {}
                 }
                 let value: u64 = value.parse().unwrap_or(0);
@@ -429,12 +433,13 @@ mod tests {
             "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 approximate=0\n\
              rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
              world=3\nfailed a=1 file: no room\nfailed another\n\
-             interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40\nmerging=0 merge_ns=30 merge_wall_ns=35\n",
+             interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40 merge_levels=5/0,6/70\nmerging=0 merge_ns=30 merge_wall_ns=35 merge_levels=4/0,7/0,9/0\n",
         );
         assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));
         assert_eq!((n.told, n.world, n.failed), ([0, 1].into(), Some(3), (2, "a=1 file: no room".into())));
         assert_eq!(n.chosen, [1, 1]);
         assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1, 17]));
+        assert_eq!(n.levels.lines().count(), 3);
         assert_eq!(n.queued, Some(Queued { ns: 70, ranks: 2, longest_ns: 40, longest_rank: 1 }));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));

@@ -12,7 +12,7 @@ use crate::args::Method;
 use crate::bounds::{Bounds, WANDER, WILDEST};
 use crate::lags::{ClockPair, Lag};
 use crate::offsets::Map;
-use crate::pack::Words;
+use crate::pack::{Words, put_maybe};
 use crate::surveyed::Surveyed;
 use crate::taut_string::Gate;
 use crate::team::Team;
@@ -126,9 +126,38 @@ impl Clocks {
         self.of.iter().map(|c| Arc::clone(&self.all[*c as usize].map)).collect()
     }
 
+    /// As [`Clocks::learn`], for all processes: the first one learns, since that takes long of many clocks, and all have found the
+    /// same; it tells the others maps and errors.
+    ///
+    /// # Errors
+    ///
+    /// If another process is gone.
+    pub(crate) fn learn_together(
+        &mut self,
+        found: &Surveyed,
+        (turn, corrects): (usize, bool),
+        team: &mut Team<'_>,
+    ) -> Result<bool> {
+        if team.size() == 1 {
+            return Ok(self.learn(found, turn, corrects));
+        }
+        let mut words = Vec::new();
+        if team.me() == 0 {
+            words.push(i64::from(self.learn(found, turn, corrects)));
+            self.all.iter().for_each(|clock| clock.put(&mut words));
+        }
+        let told = team.tell(words)?;
+        let mut words = Words(told.iter());
+        let corrected = words.one() != 0;
+        if team.me() > 0 {
+            self.all.iter_mut().for_each(|clock| clock.get(&mut words));
+        }
+        Ok(corrected)
+    }
+
     /// Learns from what messages took by the clocks as they are corrected now how far these may be off, and, if some messages go
     /// backwards and another correction is allowed, corrects clocks by that. Whether it did.
-    pub(crate) fn learn(&mut self, found: &Surveyed, turn: usize, corrects: bool) -> bool {
+    fn learn(&mut self, found: &Surveyed, turn: usize, corrects: bool) -> bool {
         let lags = &found.lags;
         let exact = self.all.iter().flat_map(|c| &c.compared.points).map(|p| p.error).max().unwrap_or(0);
         self.reversed |= lags.least() < exact.saturating_mul(-2);
@@ -224,6 +253,20 @@ impl Clock {
         };
         let error = compared.points.iter().map(|p| p.error).max();
         Self { node, compared, map: Arc::new(interpolated.clone()), interpolated, rate: 0, least: 0, error }
+    }
+
+    /// What is made of it, and how far it may be off.
+    fn put(&self, words: &mut Vec<i64>) {
+        put_maybe(words, self.error);
+        words.push(narrow(self.map.points().len()));
+        words.extend(self.map.points().iter().flat_map(|p| [p.local, p.offset, p.error]));
+    }
+
+    fn get(&mut self, words: &mut Words<'_>) {
+        self.error = words.maybe();
+        let n = words.one();
+        let mut point = || Offset { local: words.one(), offset: words.one(), error: words.one() };
+        self.map = Arc::new(Map::of((0..n).map(|_| point()).collect()));
     }
 
     /// How fast it may leave a straight line between comparisons, ns per s: half of what its rate changes at them, or, where there are

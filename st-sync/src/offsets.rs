@@ -98,6 +98,11 @@ impl Map {
         (0..TRIES).fold(t, |local, _| local.saturating_add(t.saturating_sub(self.apply(local))))
     }
 
+    /// The map that has these [`Map::points`].
+    pub(crate) fn of(points: Vec<Offset>) -> Self {
+        Self { points }
+    }
+
     /// The first offset, for all times.
     #[must_use]
     pub fn constant(clock: &Comparison) -> Self {

@@ -111,6 +111,18 @@ impl<'a> Team<'a> {
         })
     }
 
+    /// What the first process has to say, on all of them.
+    ///
+    /// # Errors
+    ///
+    /// If one is gone.
+    pub(crate) fn tell(&mut self, mine: Vec<i64>) -> Result<Vec<i64>, Gone> {
+        let Some(job) = &mut self.job else { return Ok(mine) };
+        let mut bytes = Vec::new();
+        put_words(&mut bytes, &mine);
+        get_words(&transport::tell(*job, bytes)?).ok_or(Gone)
+    }
+
     /// Goes on only if all processes can.
     ///
     /// # Errors

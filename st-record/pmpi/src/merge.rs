@@ -8,6 +8,7 @@
 
 mod climb;
 mod interim;
+mod levels;
 mod post;
 
 use crate::clock::{Reader as Clock, processor_time};
@@ -18,11 +19,12 @@ use crate::settings::How;
 use crate::sync::Tree as Ranks;
 use climb::{Climb, Load};
 pub(crate) use interim::{interim, interims};
+use levels::Levels;
 use st_model::header::{Header, Step};
 use st_model::num::{Exact, narrow};
 use st_model::section::Section;
 use st_model::varint;
-use st_reduce::cluster::Clustering;
+use st_reduce::cluster::{Clustering, Options, Signatures};
 use st_reduce::kept::Kept;
 use st_reduce::merge::Merging;
 use st_reduce::tree::{Parts, Reduce, Tree};
@@ -60,6 +62,7 @@ impl Asked {
         let how = match self.how {
             How::Cluster => "--merge=cluster",
             How::Plain => "--merge=plain",
+            How::Reference => "--merge=reference",
         };
         let every = (self.number > 0).then_some("--reduce-every");
         let args = std::iter::once(how).chain(every).map(str::to_owned).collect();
@@ -70,7 +73,7 @@ impl Asked {
 /// Merges the ranks' streams: called by all, also by one that has `written` none. Returns what is to be said of it if it
 /// fails.
 pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>) -> Option<String> {
-    let (cpu, begun) = (processor_time(), asked.clock.now());
+    let (cpu, begun, levels) = (processor_time(), asked.clock.now(), Levels::default());
     let own = written.as_ref().map(|w| w.path.clone());
     let leads = match ranks {
         Some(ranks) => ranks.rank == 0,
@@ -79,7 +82,7 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
     let done = match ranks {
         // Those that are not would keep the others waiting.
         Some(_) if !asked.all => Err("some ranks could not record".into()),
-        Some(ranks) => climb(asked, ranks, || written.map(|w| (w.header, w.section))),
+        Some(ranks) => climb(asked, ranks, &levels, || written.map(|w| (w.header, w.section))),
         None => Err("there is no communicator for it (--sync makes one, if all ranks are recorded)".into()),
     };
     if let (Ok(()), Some(own)) = (&done, own) {
@@ -92,7 +95,9 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
     }
     let (cpu, wall) = (processor_time() - cpu, asked.clock.now() - begun);
     let rank = ranks.map_or(0, |r| r.rank);
-    note_down(&asked.directory, &format!("merging={rank} merge_ns={cpu} merge_wall_ns={wall}"));
+    let by_level = levels.note();
+    let note = format!("merging={rank} merge_ns={cpu} merge_wall_ns={wall} merge_levels={by_level}");
+    note_down(&asked.directory, &note);
     if leads && !asked.quiet {
         close_line(&asked.directory, done.is_ok());
     }
@@ -105,17 +110,25 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
     alone.then(|| format!("{why}; its stream stays beside {MERGED}, which holds it, too"))
 }
 
-/// Hands what ranks have to rank 0, which writes what becomes of it.
-fn climb(asked: &Asked, ranks: Ranks, own: impl FnOnce() -> Option<(Header, Section)>) -> Result<(), String> {
+/// Hands what ranks have to rank 0, which writes what becomes of it. What that costs here is added to `levels`.
+fn climb(
+    asked: &Asked,
+    ranks: Ranks,
+    levels: &Levels,
+    own: impl FnOnce() -> Option<(Header, Section)>,
+) -> Result<(), String> {
     let climb = Climb::new(ranks, asked.clock, asked.patience, asked.number);
+    let by = |signatures| Clustering(Options { signatures, ..Options::default() });
+    let at = (&climb, levels);
     match asked.how {
-        How::Cluster => reduce(&climb, Clustering::default(), own, asked, clustered),
-        How::Plain => reduce(&climb, Merging::default(), own, asked, merged),
+        How::Cluster => reduce(at, by(Signatures::Exact), own, asked, clustered),
+        How::Reference => reduce(at, by(Signatures::Reference), own, asked, clustered),
+        How::Plain => reduce(at, Merging::default(), own, asked, merged),
     }
 }
 
 fn reduce<R: Reduce<Error: Display>>(
-    climb: &Climb,
+    (climb, levels): (&Climb, &Levels),
     how: R,
     own: impl FnOnce() -> Option<(Header, Section)>,
     asked: &Asked,
@@ -128,7 +141,7 @@ fn reduce<R: Reduce<Error: Display>>(
         tree.push(narrow(rank), section).map_err(text)?;
         Ok(Gathered { headers: vec![header], tree })
     };
-    climb.run(own, |all: Gathered<R>, in_time| {
+    climb.run(levels, own, |all: Gathered<R>, in_time| {
         let mut header = Header::of_job(all.headers).unwrap_or_default();
         let mut section = finish(all.tree)?;
         Kept::default().apply(&mut section, &mut header);

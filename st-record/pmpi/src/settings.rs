@@ -58,6 +58,8 @@ pub(crate) enum How {
     Cluster,
     /// As by st-merge.
     Plain,
+    /// As by st-cluster with its reference, and st-merge.
+    Reference,
 }
 
 /// Interim reductions: the time between them, and how long ranks wait for each other then, ns.
@@ -116,7 +118,8 @@ impl Settings {
             None => reduce_every.map(|_| How::Cluster),
             Some("cluster") => Some(How::Cluster),
             Some("plain") => Some(How::Plain),
-            Some(v) => return Err(format!("ST_MERGE={v}: not cluster or plain")),
+            Some("reference") => Some(How::Reference),
+            Some(v) => return Err(format!("ST_MERGE={v}: not cluster, plain or reference")),
         };
         if merge.is_some() && only.is_some() {
             return Err("ST_MERGE merges all ranks, and ST_ONLY records some".into());

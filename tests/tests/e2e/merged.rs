@@ -73,11 +73,13 @@ fn equal(job: Job, subject: &Subject, how: &str) -> Result<(), Failure> {
         return Err(format!("something is said: {o}"));
     }
     let merge = |input: &str| here.go(Run::st("st-merge", ["-o", "later.st", input])?)?.ok();
-    if how == "cluster" {
-        here.go(Run::st("st-cluster", ["-o", "clusters.st", "kept"])?)?.ok()?;
-        merge("clusters.st")?;
-    } else {
+    if how == "plain" {
         merge("kept")?;
+    } else {
+        let signature = if how == "reference" { how } else { "exact" };
+        let words = ["--signature", signature, "-o", "clusters.st", "kept"];
+        here.go(Run::st("st-cluster", words)?)?.ok()?;
+        merge("clusters.st")?;
     }
     let later = stream(&here.path("later.st"))?;
     let ranks = here.names("kept").len();
@@ -101,7 +103,7 @@ fn what_is_merged_in_finalize_is_what_is_merged_later() {
         place::mpis().contains(&Mpi::Openmpi).then_some((Job { mpi: Mpi::Openmpi, ranks: 20 }, &many));
     let (mut n, mut failures) = (0, Vec::new());
     for (job, subject) in usual.chain(large) {
-        for how in ["cluster", "plain"] {
+        for how in ["cluster", "plain", "reference"] {
             n += 1;
             failures
                 .extend(equal(job, subject, how).map_err(|e| format!("{job}: {subject}, {how}: {e}")).err());
@@ -115,6 +117,31 @@ fn under_each(test: impl Fn(&Hook) -> Result<(), Failure>) {
     let failed = |job: &Job| Hook::new(*job).and_then(|h| test(&h)).map_err(|e| format!("{job}: {e}")).err();
     let failures: Vec<_> = jobs.iter().filter_map(failed).collect();
     conclude(jobs.len(), &failures);
+}
+
+#[test]
+fn what_each_level_takes_is_told_where_more_is_asked_for() {
+    under_each(|hook| {
+        let job = hook.here.job;
+        let options = ["-v", "--merge", "-o", "trace.st", "--"].map(OsString::from);
+        let words = options.into_iter().chain(job.words(&app(job)?)?);
+        let o = hook.here.go(Run::st("st-record", words)?)?.ok()?;
+        let last = job.ranks.next_power_of_two().trailing_zeros();
+        let between = (1..=last).map(|level| format!("level {level} of {last}"));
+        let levels: Vec<String> =
+            ["own calls".to_owned()].into_iter().chain(between).chain(["result".to_owned()]).collect();
+        let told: Vec<&str> =
+            o.stderr.lines().filter_map(|l| l.strip_prefix("st-record: merging, ")).collect();
+        let fits = |(told, level): (&&str, &String)| {
+            let handed = told.contains(" bytes handed on by ");
+            told.starts_with(&format!("{level}: ")) && handed == level.starts_with("level ")
+        };
+        if told.len() == levels.len() && told.iter().zip(&levels).all(fits) {
+            Ok(())
+        } else {
+            Err(format!("{told:?}, not of {levels:?}"))
+        }
+    });
 }
 
 /// A short program.

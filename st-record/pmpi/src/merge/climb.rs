@@ -6,6 +6,7 @@
 //! eighth of it more for each level below, so that the rank next to one that is late finds out first; for a parent after
 //! twice what rank 0 may take for that. A rank that was told nothing goes on as if it had failed.
 
+use super::levels::Levels;
 use super::post::{Post, Receive, Sent};
 use crate::clock::Reader;
 use crate::sync::Tree as Ranks;
@@ -67,13 +68,15 @@ impl Climb {
         self.ranks.rank
     }
 
-    /// Hands all ranks' loads to rank 0, which commits them if it is still in time then. Success is that of all ranks.
+    /// Hands all ranks' loads to rank 0, which commits them if it is still in time then. Success is that of all ranks. Work and
+    /// bytes are added to `levels`.
     ///
     /// # Errors
     ///
     /// Why not: on rank 0 the first reason, on others their own, or that there is one.
     pub(super) fn run<L: Load>(
         &self,
+        levels: &Levels,
         own: impl FnOnce() -> Result<L, String>,
         commit: impl FnOnce(L, &dyn Fn() -> bool) -> Result<(), String>,
     ) -> Result<(), String> {
@@ -83,16 +86,21 @@ impl Climb {
         let heads: Vec<Receive> = children.iter().map(|c| self.receive(*c, HEAD, HEAD_BYTES)).collect();
         let parent = (rank > 0).then(|| rank & (rank - 1));
         let told = parent.map(|p| (p, self.receive(p, ASK, 1), self.receive(p, END, 1)));
-        let mut load = guarded(own);
+        let last = narrow::<u32>(self.levels()) + 1;
+        if rank == 0 {
+            // It is told of even if nothing comes so far.
+            levels.hand_on(last, 0);
+        }
+        let mut load = levels.spend(0, || guarded(own));
         for (child, head) in children.iter().zip(heads) {
-            load = self.gather(load, *child, head);
+            load = self.gather(levels, load, *child, head);
         }
         let end = match told {
-            Some((parent, ask, end)) => self.hand_up(load, parent, ask, end),
+            Some((parent, ask, end)) => self.hand_up(levels, load, (parent, ask, end)),
             None => {
                 let until = self.begun + 2 * self.limit(self.levels());
                 let in_time = || self.clock.now() < until;
-                load.and_then(|load| guarded(|| commit(load, &in_time)))
+                load.and_then(|load| levels.spend(last, || guarded(|| commit(load, &in_time))))
             }
         };
         let word = if end.is_ok() { YES } else { NO };
@@ -102,7 +110,13 @@ impl Climb {
     }
 
     /// Adds what a child has, if it can.
-    fn gather<L: Load>(&self, load: Result<L, String>, child: c_int, head: Receive) -> Result<L, String> {
+    fn gather<L: Load>(
+        &self,
+        levels: &Levels,
+        load: Result<L, String>,
+        child: c_int,
+        head: Receive,
+    ) -> Result<L, String> {
         let refuse = || self.send(child, ASK, vec![NO]).settle(&self.post);
         let mut load = match load {
             Ok(load) => load,
@@ -112,34 +126,37 @@ impl Climb {
                 return Err(e);
             }
         };
-        let levels = child.trailing_zeros() + 1;
-        let until = self.begun + self.limit(i64::from(levels));
+        let level = child.trailing_zeros() + 1;
+        let until = self.begun + self.limit(i64::from(level));
         let late = || format!("rank {child} was not there in time");
         let length = head.wait(&self.post, until).ok_or_else(late).and_then(|head| announced(&head));
         let length = length.inspect_err(|_| refuse())?;
         let body = self.receive(child, BODY, length);
         self.send(child, ASK, vec![YES]).settle(&self.post);
         let bytes = body.wait(&self.post, until).ok_or_else(late)?;
-        guarded(|| load.take(&bytes).map(|()| load))
+        levels.spend(level, || guarded(|| load.take(&bytes).map(|()| load)))
     }
 
     /// Hands what a rank has to its parent, and hears how it ended.
     fn hand_up<L: Load>(
         &self,
+        levels: &Levels,
         load: Result<L, String>,
-        parent: c_int,
-        ask: Receive,
-        end: Receive,
+        (parent, ask, end): (c_int, Receive, Receive),
     ) -> Result<(), String> {
         let Ranks { rank, size, .. } = self.ranks;
         let more_follow = rank & -rank < size - rank;
-        let packed = load.and_then(|load| guarded(|| load.pack(more_follow)));
+        let level = rank.trailing_zeros() + 1;
+        let packed = load.and_then(|load| levels.spend(level, || guarded(|| load.pack(more_follow))));
         let head = self.send(parent, HEAD, header(packed.as_ref().map(Vec::len)));
         // Ranks further below have waited longer.
         let patience = 2 * self.limit(self.levels()) + i64::from(rank.count_ones()) * self.patience / 8;
         let wanted = ask.wait(&self.post, self.begun + patience).is_some_and(|word| word == [YES]);
         let body = match packed {
-            Ok(bytes) if wanted => Ok(Some(self.send(parent, BODY, bytes))),
+            Ok(bytes) if wanted => {
+                levels.hand_on(level, bytes.len());
+                Ok(Some(self.send(parent, BODY, bytes)))
+            }
             Ok(_) => Ok(None),
             Err(e) => Err(e),
         };

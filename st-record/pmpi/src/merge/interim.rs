@@ -6,6 +6,7 @@
 //! then.
 
 use super::climb::Climb;
+use super::levels::Levels;
 use super::{Asked, climb};
 use crate::clock::processor_time;
 use crate::message::note_down;
@@ -39,7 +40,8 @@ pub(crate) fn interim(
 ) -> Option<String> {
     let (ranks, cpu) = (ranks?, processor_time());
     discard(asked, ranks);
-    let done = climb(asked, ranks, so_far);
+    // What they cost is told as a whole.
+    let done = climb(asked, ranks, &Levels::default(), so_far);
     SPENT.fetch_add(processor_time() - cpu, Ordering::Relaxed);
     sync::reduced(asked.clock);
     if done.is_err() {
