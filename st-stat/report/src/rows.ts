@@ -1,5 +1,6 @@
 // What the rows of the whole run are: ranks, groups of them, nodes, or clusters.
 
+import { CellColours } from "./cells";
 import { Groups, Levels, Timeline } from "./data";
 import { count } from "./format";
 import { Sums, ranks } from "./sums";
@@ -13,6 +14,7 @@ export interface Rows {
   by: By;
   levels: Levels;
   sums: Sums;
+  colours: CellColours;
   /** Rows of single ranks, nodes or clusters. */
   count: number;
   /** In which of them a rank is. */
@@ -23,14 +25,18 @@ export interface Rows {
   who: (group: number) => string;
 }
 
+function drawn(levels: Levels): Pick<Rows, "levels" | "sums" | "colours"> {
+  const sums = new Sums(levels);
+  return { levels, sums, colours: new CellColours(levels, sums) };
+}
+
 /** Ranks as rows. */
 function rankRows(data: Timeline): Rows {
   const all = ranks(data.levels);
   const { group } = data.levels;
   return {
     by: "ranks",
-    levels: data.levels,
-    sums: new Sums(data.levels),
+    ...drawn(data.levels),
     count: all.length,
     rowOf: new Map(all.map((rank, row) => [rank, row])),
     label: (row) => count(all[Math.floor(row)]),
@@ -70,8 +76,7 @@ function groupRows(data: Timeline, by: By, groups: Groups): Rows {
   for (const group of groups.of) sizes[group]++;
   return {
     by,
-    levels: groups.levels,
-    sums: new Sums(groups.levels),
+    ...drawn(groups.levels),
     count: groups.names.length,
     rowOf: new Map(all.map((rank, i) => [rank, groups.of[i]])),
     label: (row) => short[Math.floor(row)],
