@@ -31,6 +31,7 @@ export interface Frame {
   data: Timeline;
   /** What rows are called, and of which ranks each is. */
   label: (row: number) => string;
+  ranks: (row: number) => string;
   rowOf: Map<number, number>;
   count: number;
   /** Rows that share one. */
@@ -57,6 +58,13 @@ function ticks(from: number, to: number, most: number): { step: number; at: numb
 function fitted(context: CanvasRenderingContext2D, name: string): string {
   let text = name;
   while (text.length > 2 && context.measureText(text).width > LEFT - 10) text = `…${text.slice(text.startsWith("…") ? 2 : 1)}`;
+  return text;
+}
+
+/** The beginning of a list that has no room on the left. */
+function begun(context: CanvasRenderingContext2D, list: string): string {
+  let text = list;
+  while (text.length > 2 && context.measureText(text).width > LEFT - 10) text = `${text.slice(0, text.endsWith("…") ? -2 : -1)}…`;
   return text;
 }
 
@@ -87,7 +95,15 @@ export function axes(frame: Frame): void {
   context.textAlign = "right";
   for (let row = Math.ceil(first / skip) * skip; row < last && row < count; row += skip) {
     const at = y(row + Math.min(unit, count - row) / 2);
-    if (at > top && at < height) context.fillText(fitted(context, frame.label(row)), LEFT - 6, at);
+    if (at <= top || at >= height) continue;
+    const below = each >= 30 ? frame.ranks(row) : "";
+    context.fillText(fitted(context, frame.label(row)), LEFT - 6, below ? at - 6 : at);
+    if (!below) continue;
+    context.fillStyle = colour("soft");
+    context.font = "10px system-ui, sans-serif";
+    context.fillText(begun(context, below), LEFT - 6, at + 7);
+    context.fillStyle = colour("ink");
+    context.font = "12px system-ui, sans-serif";
   }
   context.fillText(frame.of, LEFT - 6, top - TOP / 2);
   context.textAlign = "left";

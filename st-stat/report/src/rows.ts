@@ -21,6 +21,8 @@ export interface Rows {
   rowOf: Map<number, number>;
   /** What stands before one of them. */
   label: (row: number) => string;
+  /** Which ranks it is made of; nothing, if it is a rank. */
+  ranks: (row: number) => string;
   /** Who is in the group of rows that one of them belongs to, in words. */
   who: (group: number) => string;
 }
@@ -40,6 +42,7 @@ function rankRows(data: Timeline): Rows {
     count: all.length,
     rowOf: new Map(all.map((rank, row) => [rank, row])),
     label: (row) => count(all[Math.floor(row)]),
+    ranks: () => "",
     who: (of) => {
       const [a, b] = [all[of * group], all[Math.min(all.length, (of + 1) * group) - 1]];
       return a === b ? `rank ${a}` : `ranks ${a} to ${b} together`;
@@ -80,6 +83,7 @@ function groupRows(data: Timeline, by: By, groups: Groups): Rows {
     count: groups.names.length,
     rowOf: new Map(all.map((rank, i) => [rank, groups.of[i]])),
     label: (row) => short[Math.floor(row)],
-    who: (of) => `${ONE[by]} ${groups.names[of]}, ${sizes[of] === 1 ? "one rank" : `${count(sizes[of])} ranks together`}`,
+    ranks: (row) => groups.ranks[Math.floor(row)],
+    who: (of) => `${ONE[by]} ${groups.names[of]}, ${sizes[of] === 1 ? `rank ${groups.ranks[of]}` : `${count(sizes[of])} ranks together (${groups.ranks[of]})`}`,
   };
 }

@@ -148,12 +148,12 @@ export class TimelineView {
   }
 
   /** What rows are called now, and whose they are. */
-  private get names(): Pick<Frame, "label" | "rowOf" | "count" | "group" | "of"> {
+  private get names(): Pick<Frame, "label" | "ranks" | "rowOf" | "count" | "group" | "of"> {
     const { window } = this.seen;
-    const { label, rowOf, count, levels, by } = this.shownRows;
-    if (window === null) return { label, rowOf, count, group: levels.group, of: ONE[by] };
+    const { label, ranks: listed, rowOf, count, levels, by } = this.shownRows;
+    if (window === null) return { label, ranks: listed, rowOf, count, group: levels.group, of: ONE[by] };
     const { ranks, rowOf: rows } = this.scene(window);
-    return { label: (row) => String(ranks[Math.floor(row)]), rowOf: rows, count: ranks.length, group: 1, of: "rank" };
+    return { label: (row) => String(ranks[Math.floor(row)]), ranks: () => "", rowOf: rows, count: ranks.length, group: 1, of: "rank" };
   }
 
   /** What rows may be, and what they are. */
