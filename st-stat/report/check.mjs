@@ -164,6 +164,19 @@ async function keyboard(page, views) {
   check("the address tells what is seen", (await page.evaluate(() => location.hash)).startsWith("#timeline&from="));
   await page.keyboard.press("Home");
   check("key Home", (await width()) === before);
+  const box = await (await page.$("section:not(.hidden) canvas")).boundingBox();
+  for (const part of [0.75, 0.5]) {
+    await page.mouse.move(box.x + 58 + (box.width - 58) * part, box.y + box.height / 2);
+    await page.keyboard.press("m");
+  }
+  await new Promise((done) => setTimeout(done, 300));
+  const [a, b] = await page.evaluate(() => timelineView.ruler);
+  check("the ruler is a quarter of what is seen", Math.abs((a - b) / before - 0.25) < 0.002, `${b} to ${a} of ${before}`);
+  check("the ruler is said", (await page.$eval("section:not(.hidden) .timeline .note", (e) => e.textContent)).includes("ruler: "));
+  const hash = await page.evaluate(() => location.hash);
+  check("the ruler has an address", /&ruler=\d+\.\.\d+$/.test(hash), hash);
+  await page.keyboard.press("m");
+  check("the ruler is taken away", await page.evaluate(() => timelineView.ruler.length === 0));
   for (const by of ["nodes", "clusters"]) {
     if (!(await page.evaluate((by) => timelineView.choices.includes(by), by))) continue;
     await page.select('select[aria-label="what rows are"]', by);

@@ -2,7 +2,7 @@
 
 import { Timeline } from "./data";
 import { colour } from "./dom";
-import { moment } from "./format";
+import { duration, moment } from "./format";
 import { Scene, firstAfter, meetingsIn, messagesIn, middle } from "./scene";
 
 /** Room for numbers of ranks, and for times above the rows, in CSS pixels. */
@@ -150,6 +150,37 @@ export function over(frame: Frame, thin: boolean, line: Path2D): void {
     context.strokeStyle = colour(name);
     context.lineWidth = wide;
     context.stroke(line);
+  }
+  context.restore();
+}
+
+/** Lines at the ends of a ruler, and how long it is between them. */
+export function rulerLines(frame: Frame, ends: number[]): void {
+  const { context, width, height, top } = frame;
+  const at = ends.map(across(frame));
+  context.save();
+  context.beginPath();
+  context.rect(LEFT, top, width - LEFT, height - top);
+  context.clip();
+  for (const [name, wide] of [["ground", 4], ["ink", 1.5]] as const) {
+    context.strokeStyle = colour(name);
+    context.lineWidth = wide;
+    context.beginPath();
+    for (const x of at) {
+      context.moveTo(x, top);
+      context.lineTo(x, height);
+    }
+    context.stroke();
+  }
+  if (ends.length === 2) {
+    const text = duration(Math.round(ends[1] - ends[0]));
+    const long = context.measureText(text).width;
+    const x = Math.min(Math.max((Math.max(at[0], LEFT) + Math.min(at[1], width)) / 2, LEFT + long / 2 + 6), width - long / 2 - 6);
+    context.fillStyle = colour("ground");
+    context.fillRect(x - long / 2 - 5, top + 4, long + 10, 18);
+    context.fillStyle = colour("ink");
+    context.textAlign = "center";
+    context.fillText(text, x, top + 13);
   }
   context.restore();
 }

@@ -5,7 +5,7 @@ import { Band, Timeline } from "./data";
 import { colour, el, fit } from "./dom";
 import { paintCalls, paintSums } from "./fill";
 import { count, duration, moment } from "./format";
-import { Frame, LEFT, Lines, Seen, TOP, across, axes, details, down as downTo, marks, over } from "./frame";
+import { Frame, LEFT, Lines, Seen, TOP, across, axes, details, down as downTo, marks, over, rulerLines } from "./frame";
 import { COLOURS, Painter } from "./paint";
 import { Path, path, pathLine, stayAt } from "./path";
 import { By, ONE, Rows, allRows } from "./rows";
@@ -39,6 +39,10 @@ export class TimelineView {
   private readonly top: number;
   /** Whether the critical path is drawn. */
   pathShown = true;
+  /** One or two times that are measured between; of one, to where is pointed. */
+  ruler: number[] = [];
+  /** The time that is pointed at. */
+  private pointed: number | undefined;
   private readonly scenes: (Scene | undefined)[];
   private readonly said = el("p", { class: "note", role: "status" });
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
@@ -197,7 +201,23 @@ export class TimelineView {
     if (this.seen.window === null) marks(frame, !this.options.small);
     const lines = exact ? details(frame, exact) : { messages: 0, meetings: 0 };
     const stays = this.pathShown && !this.options.small ? this.paintPath(frame) : 0;
+    rulerLines(frame, this.measured);
     this.say(exact, lines, stays);
+  }
+
+  /** The ends of the ruler, the earlier first, as far as they are there. */
+  private get measured(): number[] {
+    const ends = this.ruler.length === 1 && this.pointed !== undefined ? [...this.ruler, this.pointed] : [...this.ruler];
+    return ends.sort((a, b) => a - b);
+  }
+
+  /** Sets the next end of the ruler where is pointed, or in the middle; takes it away, if both are there. */
+  measure(): void {
+    const { from, to } = this.seen;
+    const at = this.pointed !== undefined && this.pointed >= from && this.pointed <= to ? this.pointed : (from + to) / 2;
+    this.ruler = this.ruler.length === 2 ? [] : [...this.ruler, at];
+    this.draw();
+    this.options.changed?.(this.seen);
   }
 
   private paintPath(frame: Frame): number {
@@ -236,6 +256,11 @@ export class TimelineView {
       if (all) parts.push("zoom in for single calls");
       else if (this.by !== "ranks") parts.push("rows of ranks have single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
+    }
+    const [a, b] = this.measured;
+    if (b !== undefined) {
+      const [begin, end] = [a, b].map((time) => moment(time + this.data.origin_ns, (to - from) / 1000));
+      parts.push(`ruler: ${duration(Math.round(b - a))} from ${begin} to ${end}`);
     }
     if (stays > 1) parts.push(`the critical path goes from rank to rank ${stays === 2 ? "once" : `${count(stays - 1)} times`}`);
     if (this.data.path_more > 0) parts.push(`the critical path goes from rank to rank ${count(this.data.path_more)} times: too often for this page`);
@@ -336,6 +361,8 @@ export class TimelineView {
       return;
     }
     const [time, row] = [from + x * (to - from), first + y * (last - first)];
+    this.pointed = time;
+    if (this.ruler.length === 1) this.draw();
     const exact = this.exact(this.canvas.width);
     const pixel = (to - from) / Math.max(1, this.canvas.width);
     const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.shownRows, [time, row, pixel]);
@@ -388,6 +415,7 @@ export class TimelineView {
       "<": () => this.rows(2),
       Home: () => this.show(this.whole(this.seen.window)),
       p: () => this.togglePath(),
+      m: () => this.measure(),
       i: () => this.iteration(1),
       I: () => this.iteration(-1),
     };
