@@ -83,7 +83,9 @@ fn moments(begin: u64, run: u64) -> [String; 3] {
     if half >= digit.saturating_mul(10) || begin == 0 {
         return [begin, begin.saturating_add(half), end].map(duration);
     }
-    let digits = usize::try_from(10 - half.checked_ilog10().unwrap_or(0).min(9)).unwrap_or(9).min(9);
+    // As many as tell a tenth of the half.
+    let mut units = std::iter::successors(Some(1_000_000_000_u64), |unit| Some(unit / 10)).take(10);
+    let digits = units.position(|unit| unit.saturating_mul(10) <= half).unwrap_or(9);
     let begin = format!("{:.digits$} s", float(begin.into()) / 1e9);
     [begin, format!("+{}", duration(half)), format!("+{}", duration(run))]
 }
