@@ -5,7 +5,7 @@ use crate::levels::Levels;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
 use st_cli::options::Talk;
-use st_cli::{Amount, Input, streams_in};
+use st_cli::{Amount, Input, recording, streams_in};
 use st_model::anonymise::Anonymiser;
 use st_model::header::UNRECORDED;
 use st_model::header::{Header, Queued, Step};
@@ -261,7 +261,7 @@ pub fn jobs(directory: &Path) -> Result<Vec<Job>> {
         if !path.is_dir() {
             continue;
         }
-        if let Some(number) = name.strip_prefix("job-").and_then(|n| n.parse().ok()) {
+        if let Some(number) = name.strip_prefix(recording::JOB).and_then(|n| n.parse().ok()) {
             found.push(Job::Launched(number, path));
         } else if name.starts_with("spawn-") {
             found.push(Job::Spawned(name, path));

@@ -171,11 +171,17 @@ pub(crate) fn by(analysis: &Analysis, (rows, row_of): (usize, &[usize]), most_of
     sums(analysis, (rows, &|rank| row_of.get(rank).copied().unwrap_or_default()), most_of)
 }
 
+/// At most so many columns for a time, ns, and how wide each is: no more than reach to its end, since none is narrower than 1 ns.
+fn columns(span: u64, most: usize) -> (usize, i64) {
+    let ns = span.div_ceil(most.max(1).to_u64()).max(1);
+    (saturate(span.div_ceil(ns).max(1)), saturate(ns))
+}
+
 /// Sums of rows, by the number of a rank's row.
 fn sums(analysis: &Analysis, (rows, row_of): (usize, &dyn Fn(usize) -> usize), most_of: Most) -> Levels {
-    let columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
     let (from, until) = most_of.window.unwrap_or_else(|| (0, saturate(analysis.run())));
-    let ns = (until.saturating_sub(from) / narrow::<i64>(columns)).saturating_add(1);
+    let most_columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
+    let (columns, ns) = columns(saturate(until.saturating_sub(from)), most_columns);
     let grid = Grid { begin: analysis.begin().saturating_add(from), columns, ns };
     let cells = || vec![0u64; rows * columns];
     let (mut computation, mut mpi, mut most) = (cells(), cells(), cells());
@@ -226,4 +232,18 @@ fn sums(analysis: &Analysis, (rows, row_of): (usize, &dyn Fn(usize) -> usize), m
 fn listed(ranks: Vec<u32>) -> Vec<u32> {
     let all = ranks.iter().enumerate().all(|(i, rank)| i == rank.to_usize());
     if all { Vec::new() } else { ranks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_end_where_the_time_does() {
+        assert_eq!(columns(1_000_000, 240), (240, 4_167));
+        assert_eq!(columns(100, 240), (100, 1));
+        assert_eq!(columns(100, 75), (50, 2));
+        assert_eq!(columns(0, 75), (1, 1));
+        assert_eq!(columns(u64::MAX, 1), (1, i64::MAX));
+    }
 }

@@ -3,7 +3,23 @@
 use st_stream::directory::{JOURNAL, NOTES, RankFile};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What directories of later jobs of a script begin with, in that of the first; a number follows.
+pub const JOB: &str = "job-";
+
+/// Jobs that record, or have, into a directory and below it: their numbers from 1 on, ascending, and where each does.
+#[must_use]
+pub fn jobs(directory: &Path) -> Vec<(usize, PathBuf)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let later = entries.filter_map(|entry| {
+        let number = entry.file_name().to_str()?.strip_prefix(JOB)?.parse().ok()?;
+        entry.path().is_dir().then_some((number, entry.path()))
+    });
+    let mut all: Vec<_> = std::iter::once((1, directory.to_owned())).chain(later).collect();
+    all.sort();
+    all
+}
 
 /// Processes of this machine that work in a job's directory: its st-record first, then ranks that have not ended.
 #[must_use]
@@ -37,6 +53,17 @@ pub fn trace_of(notes: &str) -> Option<&OsStr> {
 mod tests {
     use super::*;
     use st_stream::directory::process;
+
+    #[test]
+    fn later_jobs_are_below_the_first() {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["job-10", "job-2", "job-x", "spawn-1"] {
+            fs::create_dir(home.path().join(name)).unwrap();
+        }
+        fs::write(home.path().join("job-3"), "").unwrap();
+        let below = [2, 10].map(|n| (n, home.path().join(format!("{JOB}{n}"))));
+        assert_eq!(jobs(home.path()), [vec![(1, home.path().to_owned())], below.to_vec()].concat());
+    }
 
     #[test]
     fn who_works_in_a_directory() {

@@ -10,6 +10,9 @@ const HIGH = 16;
 /** Bands at most: there is a timeline below them. */
 const MOST = 4;
 
+/** Colours of iterations, from short to long. */
+const SHADES = 65;
+
 /** What a band is of, in a few words. */
 export const title = (of: Band): string => (of.level === null ? "loop" : `phase ${of.level}`);
 
@@ -55,6 +58,7 @@ export class Bands {
   private readonly shown: Band[];
   private readonly middles: number[];
   private readonly slow: Set<number>[];
+  private scale: { of: string; shades: string[] } = { of: "", shades: [] };
 
   constructor(
     all: Band[],
@@ -103,26 +107,49 @@ export class Bands {
     const { context, width } = frame;
     const { from, to } = frame.seen;
     const x = across(frame);
-    const [low, high] = ["heat-low", "heat-high"].map((name) => pixel(colour(name)));
     const [ink, ground, slow] = ["ink", "ground", "low"].map(colour);
+    const shades = this.shades();
     const [top, tall] = [row * HIGH, HIGH - 2];
     context.textAlign = "left";
     for (const late of [false, true]) {
-      // What is slow is drawn last, and never narrower than it can be seen.
+      // What is slow is drawn last, and never narrower than it can be seen. Of others in one pixel the longest is seen.
+      let [left, right, longest] = [NaN, NaN, 0];
+      const flush = (): void => {
+        if (!(right > left)) return;
+        context.fillStyle = late ? slow : shades[Math.round(longest * (SHADES - 1))];
+        context.fillRect(left, top, right - left, tall);
+      };
       for (let i = before(of.begin_ns, from); i < of.number.length && of.begin_ns[i] < to; i++) {
         if (this.slow[row].has(i) !== late) continue;
         const end = Math.min(of.end_ns[i], of.begin_ns[i + 1] ?? Infinity);
         const a = Math.max(LEFT - 2, x(of.begin_ns[i]));
         const b = Math.min(width + 2, Math.max(x(end), a + (late ? 2 : 0)));
         const part = this.part(of, row, i);
-        context.fillStyle = late ? slow : css(mix(low, high, part));
-        context.fillRect(a, top, Math.max(late ? 2 : 0.5, b - a - (b - a > 3 ? 1 : 0)), tall);
-        const text = numbers(of, i);
-        if (b - a < 9 + 7 * text.length) continue;
+        if (b < left + 1) {
+          [right, longest] = [Math.max(right, b), Math.max(longest, part)];
+          continue;
+        }
+        flush();
+        [left, right, longest] = [a, a + Math.max(late ? 2 : 0.5, b - a - (b - a > 3 ? 1 : 0)), part];
+        const text = b - a < 16 ? "" : numbers(of, i);
+        if (text === "" || b - a < 9 + 7 * text.length) continue;
+        flush();
+        left = NaN;
         context.fillStyle = late || part > 0.55 ? ground : ink;
         context.fillText(text, Math.max(a, LEFT) + 4, top + tall / 2);
       }
+      flush();
     }
+  }
+
+  /** Colours from short to long, made anew where the style's are others. */
+  private shades(): string[] {
+    const [low, high] = ["heat-low", "heat-high"].map(colour);
+    if (this.scale.of !== low + high) {
+      const [a, b] = [pixel(low), pixel(high)];
+      this.scale = { of: low + high, shades: Array.from({ length: SHADES }, (_, i) => css(mix(a, b, i / (SHADES - 1)))) };
+    }
+    return this.scale.shades;
   }
 
   /** How long an iteration is among others: half of the median is 0, one and a half 1. */

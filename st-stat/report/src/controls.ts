@@ -29,6 +29,7 @@ export function controls(view: TimelineView): HTMLElement {
     press("▶", "later (right arrow)", () => view.pan(0.5)),
     press("fewer ranks", "fewer ranks (>)", () => view.rows(0.5)),
     press("more ranks", "more ranks (<)", () => view.rows(2)),
+    press("ruler", "set an end of the ruler where is pointed, or take it away (m)", () => view.measure()),
     view.iterations > 0 && press("iteration", "show the next iteration (i), the one before (Shift and i)", () => view.iteration(1)),
     view.data.path.length > 0 && press("critical path", "show the critical path or not (p)", () => view.togglePath()),
   );

@@ -91,6 +91,8 @@ export interface Spot {
 /** Nodes, or clusters, as rows. */
 export interface Groups {
   names: string[];
+  /** Which ranks are in each. */
+  ranks: string[];
   /** By rank of the timeline, in order: the number of its node or cluster. */
   of: number[];
   levels: Levels;

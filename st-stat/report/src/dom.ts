@@ -61,8 +61,26 @@ export function cleared(canvas: HTMLCanvasElement, height: number): { context: C
   return { context, width, height: tall };
 }
 
-/** A colour of the style, as it is now. */
-export const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const colours = new Map<string, string>();
+/** What the colours that are known depend on. */
+let scheme = "";
+
+/** A colour of the style, as it is now. Asked for many times in a frame, and looked up once for each scheme. */
+export function colour(name: string): string {
+  const root = document.documentElement;
+  const now = `${root.dataset.theme ?? dark.matches} ${root.className}`;
+  if (now !== scheme) {
+    colours.clear();
+    scheme = now;
+  }
+  let known = colours.get(name);
+  if (known === undefined) {
+    known = getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+    colours.set(name, known);
+  }
+  return known;
+}
 
 /** A colour `#rrggbb` as a pixel. */
 export function pixel(hex: string): number {

@@ -2,8 +2,8 @@
 
 import { Timeline } from "./data";
 import { colour } from "./dom";
-import { moment } from "./format";
-import { Scene, firstAfter, meetingsIn, messagesIn } from "./scene";
+import { duration, moment } from "./format";
+import { Scene, firstAfter, meetingsIn, messagesIn, middle } from "./scene";
 
 /** Room for numbers of ranks, and for times above the rows, in CSS pixels. */
 export const LEFT = 58;
@@ -31,6 +31,7 @@ export interface Frame {
   data: Timeline;
   /** What rows are called, and of which ranks each is. */
   label: (row: number) => string;
+  ranks: (row: number) => string;
   rowOf: Map<number, number>;
   count: number;
   /** Rows that share one. */
@@ -41,7 +42,7 @@ export interface Frame {
 
 export const across = ({ width, seen: { from, to } }: Frame) => (t: number): number => LEFT + ((t - from) / (to - from)) * (width - LEFT);
 
-const down = ({ height, top, seen: { first, last } }: Frame) => (row: number): number => top + ((row - first) / (last - first)) * (height - top);
+export const down = ({ height, top, seen: { first, last } }: Frame) => (row: number): number => top + ((row - first) / (last - first)) * (height - top);
 
 /** Times at which lines are drawn: at most so many. */
 function ticks(from: number, to: number, most: number): { step: number; at: number[] } {
@@ -57,6 +58,13 @@ function ticks(from: number, to: number, most: number): { step: number; at: numb
 function fitted(context: CanvasRenderingContext2D, name: string): string {
   let text = name;
   while (text.length > 2 && context.measureText(text).width > LEFT - 10) text = `…${text.slice(text.startsWith("…") ? 2 : 1)}`;
+  return text;
+}
+
+/** The beginning of a list that has no room on the left. */
+function begun(context: CanvasRenderingContext2D, list: string): string {
+  let text = list;
+  while (text.length > 2 && context.measureText(text).width > LEFT - 10) text = `${text.slice(0, text.endsWith("…") ? -2 : -1)}…`;
   return text;
 }
 
@@ -87,7 +95,15 @@ export function axes(frame: Frame): void {
   context.textAlign = "right";
   for (let row = Math.ceil(first / skip) * skip; row < last && row < count; row += skip) {
     const at = y(row + Math.min(unit, count - row) / 2);
-    if (at > top && at < height) context.fillText(fitted(context, frame.label(row)), LEFT - 6, at);
+    if (at <= top || at >= height) continue;
+    const below = each >= 30 ? frame.ranks(row) : "";
+    context.fillText(fitted(context, frame.label(row)), LEFT - 6, below ? at - 6 : at);
+    if (!below) continue;
+    context.fillStyle = colour("soft");
+    context.font = "10px system-ui, sans-serif";
+    context.fillText(begun(context, below), LEFT - 6, at + 7);
+    context.fillStyle = colour("ink");
+    context.font = "12px system-ui, sans-serif";
   }
   context.fillText(frame.of, LEFT - 6, top - TOP / 2);
   context.textAlign = "left";
@@ -120,25 +136,53 @@ export function marks(frame: Frame, circles: boolean): void {
   }
 }
 
-/** Draws a line over the rows, in a colour of its own on a ground that sets it off, or thin where it would cover the rows; returns
- * what the drawing does. */
-export function over(frame: Frame, thin: boolean, draw: (across: (t: number) => number, down: (row: number) => number) => number): number {
+/** Draws a line over the rows, in a colour of its own on a ground that sets it off, or thin where it would cover the rows. */
+export function over(frame: Frame, thin: boolean, line: Path2D): void {
   const { context, width, height, top } = frame;
   context.save();
   context.beginPath();
   context.rect(LEFT, top, width - LEFT, height - top);
   context.clip();
   context.lineJoin = "round";
-  let of = 0;
   if (thin) context.globalAlpha = 0.85;
   const strokes: [string, number][] = thin ? [["path", 1.3]] : [["ground", 4], ["path", 2]];
   for (const [name, wide] of strokes) {
     context.strokeStyle = colour(name);
     context.lineWidth = wide;
-    of = draw(across(frame), down(frame));
+    context.stroke(line);
   }
   context.restore();
-  return of;
+}
+
+/** Lines at the ends of a ruler, and how long it is between them. */
+export function rulerLines(frame: Frame, ends: number[]): void {
+  const { context, width, height, top } = frame;
+  const at = ends.map(across(frame));
+  context.save();
+  context.beginPath();
+  context.rect(LEFT, top, width - LEFT, height - top);
+  context.clip();
+  for (const [name, wide] of [["ground", 4], ["ink", 1.5]] as const) {
+    context.strokeStyle = colour(name);
+    context.lineWidth = wide;
+    context.beginPath();
+    for (const x of at) {
+      context.moveTo(x, top);
+      context.lineTo(x, height);
+    }
+    context.stroke();
+  }
+  if (ends.length === 2) {
+    const text = duration(Math.round(ends[1] - ends[0]));
+    const long = context.measureText(text).width;
+    const x = Math.min(Math.max((Math.max(at[0], LEFT) + Math.min(at[1], width)) / 2, LEFT + long / 2 + 6), width - long / 2 - 6);
+    context.fillStyle = colour("ground");
+    context.fillRect(x - long / 2 - 5, top + 4, long + 10, 18);
+    context.fillStyle = colour("ink");
+    context.textAlign = "center";
+    context.fillText(text, x, top + 13);
+  }
+  context.restore();
 }
 
 /** How many lines there are to be seen of messages and of collective operations, below 0 if they are too many. */
@@ -149,74 +193,91 @@ export interface Lines {
 
 /** Names of calls, where they end, messages and collective operations. */
 export function details(frame: Frame, of: Scene): Lines {
-  const { context, width, height, data } = frame;
-  const { from, to } = frame.seen;
-  const [x, y] = [across(frame), down(frame)];
+  const { context, width, height } = frame;
   context.save();
   context.beginPath();
   context.rect(LEFT, frame.top, width - LEFT, height - frame.top);
   context.clip();
+  names(frame, of);
+  const messages = lines(frame, of);
+  const met = meet(frame, of);
+  context.restore();
+  return { messages, meetings: met };
+}
+
+/** Names of calls that have room, and where calls begin that follow each other. */
+function names(frame: Frame, of: Scene): void {
+  const { context, width, height, data } = frame;
+  const { from, to } = frame.seen;
+  const [x, y] = [across(frame), down(frame)];
+  const pixel = (to - from) / (width - LEFT);
+  const ground = colour("ground");
   for (const track of of.tracks) {
-    const [top, bottom] = track.row.map(y);
+    if (track.longest < 4 * pixel) continue;
+    const [top, bottom] = [y(track.row[0]), y(track.row[1])];
     if (bottom < frame.top || top > height) continue;
     for (let i = firstAfter(track, from); i < track.enter.length && track.enter[i] < to; i++) {
+      if (track.exit[i] - track.enter[i] < 4 * pixel) continue;
       const [a, b] = [x(track.enter[i]), x(track.exit[i])];
-      if (b - a < 4) continue;
-      context.fillStyle = colour("ground");
+      context.fillStyle = ground;
       context.fillRect(a, top, 1, bottom - top);
       if (b - a > 60 && bottom - top > 13) label(context, data.places[track.place[i]]?.function ?? "", [Math.max(a, LEFT), Math.min(b, width)], [top, bottom]);
     }
   }
-  const middles = of.tracks.map((track) => {
-    const [top, bottom] = track.row;
-    return y((top + bottom) / 2);
-  });
-  const visible = messagesIn(of, from, to).filter((m) => {
-    const [a, b] = [middles[m.from], middles[m.to]];
-    return Math.max(a, b) > frame.top && Math.min(a, b) < height;
-  });
-  if (visible.length <= LINES) {
-    context.strokeStyle = colour("line");
-    context.globalAlpha = visible.length > 500 ? 0.35 : 0.8;
-    context.beginPath();
-    for (const m of visible) {
-      context.moveTo(x(m.sent), middles[m.from]);
-      context.lineTo(x(m.received), middles[m.to]);
-    }
-    context.stroke();
+}
+
+/** Draws messages that are seen; returns how many these are, below 0 if they are too many to be drawn. */
+function lines(frame: Frame, of: Scene): number {
+  const { context, height, top } = frame;
+  const { from, to } = frame.seen;
+  const [x, y] = [across(frame), down(frame)];
+  const { messages } = of;
+  const middles = Float64Array.from(of.tracks, (track) => y(middle(track)));
+  const [begin, end] = messagesIn(of, from, to);
+  const seen: number[] = [];
+  let count = 0;
+  for (let m = begin; m < end; m++) {
+    if (messages.received[m] <= from) continue;
+    const a = middles[messages.from[m]];
+    const b = middles[messages.to[m]];
+    if ((a <= top && b <= top) || (a >= height && b >= height)) continue;
+    count += 1;
+    if (count <= LINES) seen.push(m);
   }
-  const met = meet(frame, of, middles);
-  context.restore();
-  return { messages: visible.length <= LINES ? visible.length : -visible.length, meetings: met };
+  if (count > LINES) return -count;
+  context.strokeStyle = colour("line");
+  context.globalAlpha = count > 500 ? 0.35 : 0.8;
+  context.beginPath();
+  for (const m of seen) {
+    context.moveTo(x(messages.sent[m]), middles[messages.from[m]]);
+    context.lineTo(x(messages.received[m]), middles[messages.to[m]]);
+  }
+  context.stroke();
+  return count;
 }
 
 /** Draws a line through those that meet in a collective operation when the last of them comes, with a dot on that one. */
-function meet(frame: Frame, of: Scene, middles: number[]): number {
+function meet(frame: Frame, of: Scene): number {
   const { context, height, top } = frame;
-  const x = across(frame);
-  const seen = meetingsIn(of, frame.seen.from, frame.seen.to);
-  const visible = seen.map((one) => {
-    const rows = [...one.tracks, ...(one.last === null ? [] : [one.last])].map((track) => middles[track]);
-    const ends = rows.reduce(([low, high], y) => [Math.min(low, y), Math.max(high, y)], [Infinity, -Infinity]);
-    return { one, low: ends[0], high: ends[1] };
-  }).filter(({ low, high }) => high > top && low < height);
+  const [x, y] = [across(frame), down(frame)];
+  const visible = meetingsIn(of, frame.seen.from, frame.seen.to).filter(({ low, high }) => y(high) > top && y(low) < height);
   if (visible.length > LINES) return -visible.length;
   context.globalAlpha = visible.length > 500 ? 0.35 : 0.9;
   context.setLineDash([5, 3]);
   context.strokeStyle = colour("line");
   context.beginPath();
-  for (const { one, low, high } of visible) {
-    const at = Math.round(x(one.until)) + 0.5;
-    context.moveTo(at, low);
-    context.lineTo(at, high);
+  for (const { until, low, high } of visible) {
+    const at = Math.round(x(until)) + 0.5;
+    context.moveTo(at, y(low));
+    context.lineTo(at, y(high));
   }
   context.stroke();
   context.setLineDash([]);
   context.fillStyle = colour("line");
-  for (const { one } of visible) {
-    if (one.last === null || visible.length > 500) continue;
+  for (const { until, last } of visible) {
+    if (last === null || visible.length > 500) continue;
     context.beginPath();
-    context.arc(Math.round(x(one.until)) + 0.5, middles[one.last], 3.5, 0, 7);
+    context.arc(Math.round(x(until)) + 0.5, y(middle(of.tracks[last])), 3.5, 0, 7);
     context.fill();
   }
   context.globalAlpha = 1;

@@ -98,6 +98,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
       const of: Record<string, string> = { from: now.from.toFixed(0), to: now.to.toFixed(0), first: now.first.toFixed(2), last: now.last.toFixed(2) };
       if (now.window !== null) of.window = String(now.window);
       if (view.by !== "ranks") of.rows = view.by;
+      if (view.ruler.length === 2) of.ruler = view.ruler.map((time) => time.toFixed(0)).join("..");
       route.note({ view: "timeline", of });
     },
   });
@@ -121,11 +122,13 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
     const next = button("next finding", () => go(spots[(last + 1) % spots.length].finding), { title: "next finding (n)", id: "next" });
     bar.append(next);
   }
-  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, i the next iteration, p the critical path or not; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
+  const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, i the next iteration, p the critical path or not, m sets an end of a ruler where is pointed; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
   const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
   const open = (of: Record<string, string>): void => {
     const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;
     view.rowsBy(view.choices.find((by) => by === of.rows) ?? "ranks");
+    const ends = of.ruler?.split("..").map(Number) ?? [];
+    view.ruler = ends.length === 2 && ends.every(Number.isFinite) ? ends : [];
     view.show(seen(of, view.whole(window)));
   };
   // For the script that looks at the page in a browser.

@@ -1,4 +1,5 @@
-// Rows of pixels from sums: what a rank does in the time of a pixel, stacked from below: computation, MPI, waits.
+// Rows of pixels from sums: what a rank does in the time of a cell, stacked from below: computation, MPI, waits. A cell is a pixel, or
+// a column of the timeline that is as wide as some.
 
 import { colour, pixel } from "./dom";
 import { PARTS } from "./sums";
@@ -9,14 +10,67 @@ export const COLOURS = ["computation", "mpi", "late-sender", "late-receiver", "c
 /** Fewest pixels of a row in which parts are stacked; in lower ones their colours are mixed. */
 const STACKED = 12;
 
+/** What cells of a row consist of. */
+export interface Cells {
+  /** By part and cell, ns. */
+  sums: Float64Array[];
+  /** The largest share that one of several ranks waits, by cell. */
+  most: Float64Array;
+}
+
+export const cells = (n: number): Cells => ({ sums: PARTS.map(() => new Float64Array(n)), most: new Float64Array(n) });
+
+/** The sum of a cell's waits. */
+function waiting({ sums }: Cells, i: number): number {
+  let sum = 0;
+  for (let part = 2; part < sums.length; part++) sum += sums[part][i];
+  return sum;
+}
+
+// Below are the inner loops of a frame: no arrays are made in them.
+
+/** The mean colour of what is in a cell; waits count more, so that few of them are seen, and those of one rank among many. 0: nothing is. */
+export function mixed(colours: Uint32Array, of: Cells, i: number): number {
+  const { sums } = of;
+  let busy = 0;
+  let waits = 0;
+  let parts = 0;
+  let one = 0;
+  for (let part = 0; part < sums.length; part++) {
+    const sum = sums[part][i];
+    if (sum <= 0) continue;
+    if (part < 2) busy += sum;
+    else waits += sum;
+    parts += 1;
+    one = part;
+  }
+  if (parts < 2) return parts === 0 ? 0 : colours[one];
+  const share = Math.max(waits / (busy + waits), of.most[i]);
+  const weight = waits > 0 && share > 0.01 ? Math.min(1, 0.15 + 0.85 * share) : 0;
+  const others = (1 - weight) / Math.max(1e-9, busy);
+  const each = waits > 0 ? weight / waits : 0;
+  let red = 0;
+  let green = 0;
+  let blue = 0;
+  for (let part = 0; part <= one; part++) {
+    const by = sums[part][i] * (part < 2 ? others : each);
+    if (by <= 0) continue;
+    const shade = colours[part];
+    red += (shade & 255) * by;
+    green += ((shade >>> 8) & 255) * by;
+    blue += ((shade >>> 16) & 255) * by;
+  }
+  return (0xff000000 | (Math.min(255, blue) << 16) | (Math.min(255, green) << 8) | Math.min(255, red)) >>> 0;
+}
+
 export class Painter {
   readonly image: ImageData;
+  readonly colours = new Uint32Array(COLOURS.length);
   private readonly pixels: Uint32Array;
-  private colours: number[] = [];
-  /** Sums of the row at hand, by part and pixel. */
-  readonly sums: Float64Array[];
-  /** The largest share that one of several ranks waits, by pixel. */
-  readonly most: Float64Array;
+  /** The row at hand. */
+  readonly cells: Cells;
+  /** Where each pixel begins and the last one ends. */
+  readonly each: Int32Array;
 
   constructor(
     readonly width: number,
@@ -24,91 +78,89 @@ export class Painter {
   ) {
     this.image = new ImageData(width, height);
     this.pixels = new Uint32Array(this.image.data.buffer);
-    this.sums = PARTS.map(() => new Float64Array(width));
-    this.most = new Float64Array(width);
+    // No column is narrower than a pixel; those at both ends may be seen in part.
+    this.cells = cells(width + 2);
+    this.each = Int32Array.from({ length: width + 1 }, (_, i) => i);
   }
 
   /** An empty picture in the colours of the style as it is now. */
   begin(): void {
-    this.colours = COLOURS.map((name) => pixel(colour(name)));
+    COLOURS.forEach((name, i) => (this.colours[i] = pixel(colour(name))));
     this.pixels.fill(pixel(colour("ground")));
   }
 
   /** Nothing in the row at hand. */
   clear(): void {
-    for (const sum of this.sums) sum.fill(0);
-    this.most.fill(0);
+    for (const sum of this.cells.sums) sum.fill(0);
+    this.cells.most.fill(0);
   }
 
-  /** Draws the row at hand from one line of pixels up to another. Pixels that begin and end in one column are alike (`columns`). */
-  row(from: number, to: number, columns?: Int32Array): void {
-    const [top, bottom] = [Math.max(0, from), Math.min(this.height, to)];
-    const gap = to - from >= 6 ? 1 : 0;
-    const stacked = to - from - gap >= STACKED;
-    const { sums, width, pixels } = this;
-    for (let x = 0; x < width; x++) {
-      if (columns && x > 0 && columns[x - 1] === columns[x + 1]) {
-        for (let at = top * width + x; at < bottom * width; at += width) pixels[at] = pixels[at - 1];
-        continue;
-      }
-      let all = 0;
-      for (let part = 0; part < sums.length; part++) all += sums[part][x];
-      if (all <= 0) continue;
-      if (stacked) this.stack(x, all, [from, to - gap], [top, bottom]);
-      else this.blend(x, all, [top, bottom - gap]);
+  /** Whether parts are stacked in a row from one line of pixels up to another. */
+  stacks(from: number, to: number): boolean {
+    return to - from - this.gap(from, to) >= STACKED;
+  }
+
+  private gap(from: number, to: number): number {
+    return to - from >= 6 ? 1 : 0;
+  }
+
+  /** Draws the row at hand from one line of pixels up to another. `edges`: where cells begin, and where the last one ends. */
+  row(from: number, to: number, edges: Int32Array): void {
+    if (!this.stacks(from, to)) return this.line(from, to, edges, (i) => mixed(this.colours, this.cells, i));
+    const end = to - this.gap(from, to);
+    for (let i = 0; i + 1 < edges.length; i++) if (edges[i] < edges[i + 1]) this.stack(i, edges[i], edges[i + 1], from, end);
+  }
+
+  /** Draws a row of cells of one colour each; 0 is none. */
+  line(from: number, to: number, edges: Int32Array, shade: (i: number) => number): void {
+    const { pixels, width } = this;
+    const [top, bottom] = [Math.max(0, from), Math.min(this.height, to - this.gap(from, to))];
+    if (top >= bottom) return;
+    const base = top * width;
+    for (let i = 0; i + 1 < edges.length; i++) {
+      if (edges[i] >= edges[i + 1]) continue;
+      const made = shade(i);
+      if (made !== 0) for (let x = edges[i]; x < edges[i + 1]; x++) pixels[base + x] = made;
     }
+    for (let line = top + 1; line < bottom; line++) pixels.copyWithin(line * width, base, base + width);
   }
 
-  private stack(x: number, all: number, [from, to]: [number, number], [top, bottom]: [number, number]): void {
-    const room = to - from;
+  private stack(i: number, left: number, right: number, from: number, to: number): void {
+    const { sums, most } = this.cells;
+    let all = 0;
+    for (let part = 0; part < sums.length; part++) all += sums[part][i];
+    if (all <= 0) return;
+    const top = Math.max(0, from);
+    const bottom = Math.min(this.height, to);
     let y = to;
     let seen = 0;
-    for (let part = 0; part < this.sums.length; part++) {
-      const sum = this.sums[part][x];
+    for (let part = 0; part < sums.length; part++) {
+      const sum = sums[part][i];
       if (sum <= 0) continue;
       seen += sum;
       // What is there is seen, if it is a hundredth.
-      let next = to - Math.round((seen / all) * room);
+      let next = to - Math.round((seen / all) * (to - from));
       if (next === y && part >= 2 && sum > all / 100) next = y - 1;
-      const [a, b] = [Math.max(top, next), Math.min(bottom, y)];
-      for (let line = a; line < b; line++) this.pixels[line * this.width + x] = this.colours[part];
+      this.fill(this.colours[part], left, right, Math.max(top, next), Math.min(bottom, y));
       y = Math.min(y, next);
     }
-    if (this.most[x] > 0.05 && this.most[x] > (2 * this.waits(x)) / all) {
+    if (most[i] > 0.05 && most[i] > (2 * waiting(this.cells, i)) / all) {
       // One of many ranks waits much longer than the others: a line at the top says so.
-      const line = Math.max(top, from);
-      if (line < bottom) this.pixels[line * this.width + x] = this.colours[this.longest(x)];
+      this.fill(this.colours[this.longest(i)], left, right, top, Math.min(bottom, top + 1));
     }
   }
 
-  private waits(x: number): number {
-    let sum = 0;
-    for (let part = 2; part < this.sums.length; part++) sum += this.sums[part][x];
-    return sum;
+  private fill(shade: number, left: number, right: number, top: number, bottom: number): void {
+    const { pixels, width } = this;
+    for (let x = left; x < right; x++) {
+      for (let at = top * width + x; at < bottom * width + x; at += width) pixels[at] = shade;
+    }
   }
 
-  private longest(x: number): number {
+  private longest(i: number): number {
+    const { sums } = this.cells;
     let longest = 2;
-    for (let part = 3; part < this.sums.length; part++) if (this.sums[part][x] > this.sums[longest][x]) longest = part;
+    for (let part = 3; part < sums.length; part++) if (sums[part][i] > sums[longest][i]) longest = part;
     return longest;
-  }
-
-  /** The mean colour of what is there; waits count more, so that few of them are seen, and those of one rank among many. */
-  private blend(x: number, all: number, [top, bottom]: [number, number]): void {
-    const waits = this.waits(x);
-    const share = Math.max(waits / all, this.most[x]);
-    const weight = waits > 0 && share > 0.01 ? Math.min(1, 0.15 + 0.85 * share) : 0;
-    const [others, each] = [(1 - weight) / Math.max(1e-9, all - waits), waits > 0 ? weight / waits : 0];
-    let [red, green, blue] = [0, 0, 0];
-    for (let part = 0; part < this.sums.length; part++) {
-      const sum = this.sums[part][x];
-      if (sum <= 0) continue;
-      const [of, by] = [this.colours[part], sum * (part < 2 ? others : each)];
-      red += (of & 255) * by;
-      green += ((of >>> 8) & 255) * by;
-      blue += ((of >>> 16) & 255) * by;
-    }
-    const made = 0xff000000 | (Math.min(255, blue) << 16) | (Math.min(255, green) << 8) | Math.min(255, red);
-    for (let at = top * this.width + x; at < bottom * this.width; at += this.width) this.pixels[at] = made;
   }
 }

@@ -30,10 +30,10 @@ export function stayAt(of: Path, time: number): number {
   return low;
 }
 
-/** Draws it: a line along its ranks, and from one to the next. `row`: the middle of a rank's row, if it has one. Of stays that are in
+/** It as a line: along its ranks, and from one to the next. `row`: the middle of a rank's row, if it has one. Of stays that are in
  * one pixel the outermost ranks are joined, so that there are no more lines than pixels. Returns how many stays are seen. */
-export function drawPath(
-  context: CanvasRenderingContext2D,
+export function pathLine(
+  line: Path2D,
   of: Path,
   [from, to]: [number, number],
   across: (time: number) => number,
@@ -41,11 +41,10 @@ export function drawPath(
 ): number {
   const first = stayAt(of, from);
   let [x, low, high, y] = [NaN, NaN, NaN, NaN];
-  context.beginPath();
   const flush = (): void => {
     if (!(high > low)) return;
-    context.moveTo(x, low);
-    context.lineTo(x, high);
+    line.moveTo(x, low);
+    line.lineTo(x, high);
   };
   let i = first;
   for (; i < of.rank.length; i++) {
@@ -65,13 +64,12 @@ export function drawPath(
     [low, high] = Number.isNaN(y) ? [Math.min(low, at), Math.max(high, at)] : [Math.min(low, at, y), Math.max(high, at, y)];
     if (b > a) {
       flush();
-      context.moveTo(a, at);
-      context.lineTo(b, at);
+      line.moveTo(a, at);
+      line.lineTo(b, at);
       [x, low, high] = [b, at, at];
     }
     y = at;
   }
   flush();
-  context.stroke();
   return i - first;
 }

@@ -1,5 +1,6 @@
 // What the rows of the whole run are: ranks, groups of them, nodes, or clusters.
 
+import { CellColours } from "./cells";
 import { Groups, Levels, Timeline } from "./data";
 import { count } from "./format";
 import { Sums, ranks } from "./sums";
@@ -13,14 +14,22 @@ export interface Rows {
   by: By;
   levels: Levels;
   sums: Sums;
+  colours: CellColours;
   /** Rows of single ranks, nodes or clusters. */
   count: number;
   /** In which of them a rank is. */
   rowOf: Map<number, number>;
   /** What stands before one of them. */
   label: (row: number) => string;
+  /** Which ranks it is made of; nothing, if it is a rank. */
+  ranks: (row: number) => string;
   /** Who is in the group of rows that one of them belongs to, in words. */
   who: (group: number) => string;
+}
+
+function drawn(levels: Levels): Pick<Rows, "levels" | "sums" | "colours"> {
+  const sums = new Sums(levels);
+  return { levels, sums, colours: new CellColours(levels, sums) };
 }
 
 /** Ranks as rows. */
@@ -29,11 +38,11 @@ function rankRows(data: Timeline): Rows {
   const { group } = data.levels;
   return {
     by: "ranks",
-    levels: data.levels,
-    sums: new Sums(data.levels),
+    ...drawn(data.levels),
     count: all.length,
     rowOf: new Map(all.map((rank, row) => [rank, row])),
     label: (row) => count(all[Math.floor(row)]),
+    ranks: () => "",
     who: (of) => {
       const [a, b] = [all[of * group], all[Math.min(all.length, (of + 1) * group) - 1]];
       return a === b ? `rank ${a}` : `ranks ${a} to ${b} together`;
@@ -70,11 +79,11 @@ function groupRows(data: Timeline, by: By, groups: Groups): Rows {
   for (const group of groups.of) sizes[group]++;
   return {
     by,
-    levels: groups.levels,
-    sums: new Sums(groups.levels),
+    ...drawn(groups.levels),
     count: groups.names.length,
     rowOf: new Map(all.map((rank, i) => [rank, groups.of[i]])),
     label: (row) => short[Math.floor(row)],
-    who: (of) => `${ONE[by]} ${groups.names[of]}, ${sizes[of] === 1 ? "one rank" : `${count(sizes[of])} ranks together`}`,
+    ranks: (row) => groups.ranks[Math.floor(row)],
+    who: (of) => `${ONE[by]} ${groups.names[of]}, ${sizes[of] === 1 ? `rank ${groups.ranks[of]}` : `${count(sizes[of])} ranks together (${groups.ranks[of]})`}`,
   };
 }

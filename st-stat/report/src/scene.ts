@@ -10,34 +10,40 @@ export interface Track {
   place: Uint32Array;
   enter: Float64Array;
   exit: Float64Array;
+  /** How long the longest call takes. */
+  longest: number;
   /** In the order of time. */
-  waits: Wait[];
+  waits: Waits;
   /** Where it is among the rows: from, to. A rank with several threads has a part of its row for each. */
   row: [number, number];
 }
 
-export interface Wait {
-  enter: number;
-  until: number;
-  kind: number;
-  for: number;
+export interface Waits {
+  enter: Float64Array;
+  until: Float64Array;
+  kind: Uint8Array;
+  for: Uint32Array;
 }
 
-export interface Message {
-  from: number;
-  to: number;
-  sent: number;
-  received: number;
-  bytes: number;
+/** In the order in which they are sent; ends are numbers of tracks. */
+export interface Messages {
+  from: Uint32Array;
+  to: Uint32Array;
+  sent: Float64Array;
+  received: Float64Array;
+  /** −1 where that is not known. */
+  bytes: Float64Array;
 }
 
 /** A collective operation in which some wait: until when, for whom, and from which row to which its ranks are. */
 export interface Meeting {
   until: number;
   for: number;
-  /** Numbers of tracks: of the one that comes last, if it is there, and of those that wait. */
+  /** Number of the track of the one that comes last, if it is there. */
   last: number | null;
-  tracks: number[];
+  /** Middles of the outermost rows of those that wait, and of the last. */
+  low: number;
+  high: number;
 }
 
 export interface Scene {
@@ -45,10 +51,10 @@ export interface Scene {
   to: number;
   whole: boolean;
   tracks: Track[];
-  /** Ranks of the tracks, ascending. */
+  /** Ranks of the tracks, ascending, and in which row each is. */
   ranks: number[];
-  /** In the order in which they are sent. */
-  messages: Message[];
+  rowOf: Map<number, number>;
+  messages: Messages;
   /** How long the longest takes. */
   longest: number;
   more: number;
@@ -65,45 +71,68 @@ function track(lane: Lane): Track {
     enter[i] = last + lane.calls[3 * i + 1];
     last = exit[i] = enter[i] + lane.calls[3 * i + 2];
   }
-  const waits: Track["waits"] = [];
-  let at = 0;
-  for (let i = 0; i < lane.waits.length; i += 4) {
-    at += lane.waits[i];
-    waits.push({ enter: at, until: at + lane.waits[i + 1], kind: lane.waits[i + 2], for: lane.waits[i + 3] });
-  }
-  return { rank: lane.rank, thread: lane.thread, begin: lane.begin, place, enter, exit, waits, row: [0, 1] };
+  const longest = lane.calls.reduce((most, ns, i) => (i % 3 === 2 && ns > most ? ns : most), 0);
+  return { rank: lane.rank, thread: lane.thread, begin: lane.begin, place, enter, exit, longest, waits: waits(lane), row: [0, 1] };
 }
+
+function waits(lane: Lane): Waits {
+  const n = lane.waits.length / 4;
+  const to = { enter: new Float64Array(n), until: new Float64Array(n), kind: new Uint8Array(n), for: new Uint32Array(n) };
+  let at = 0;
+  for (let i = 0; i < n; i++) {
+    to.enter[i] = at += lane.waits[4 * i];
+    to.until[i] = at + lane.waits[4 * i + 1];
+    to.kind[i] = lane.waits[4 * i + 2];
+    to.for[i] = lane.waits[4 * i + 3];
+  }
+  return to;
+}
+
+export const middle = ({ row: [top, bottom] }: Track): number => (top + bottom) / 2;
 
 /** Waits in one collective operation end at one time, for one rank. */
 function meetings(tracks: Track[]): Meeting[] {
   const first = new Map<number, number>();
   tracks.forEach((track, i) => first.set(track.rank, first.get(track.rank) ?? i));
   const all = new Map<string, Meeting>();
-  tracks.forEach((track, i) => {
-    for (const wait of track.waits) {
-      if (KINDS[wait.kind] !== "collective") continue;
-      const key = `${wait.until} ${wait.for}`;
-      const known = all.get(key) ?? { until: wait.until, for: wait.for, last: first.get(wait.for) ?? null, tracks: [] };
-      known.tracks.push(i);
-      all.set(key, known);
+  const join = (to: Meeting, row: number): void => {
+    to.low = Math.min(to.low, row);
+    to.high = Math.max(to.high, row);
+  };
+  for (const track of tracks) {
+    const { waits } = track;
+    for (let i = 0; i < waits.kind.length; i++) {
+      if (KINDS[waits.kind[i]] !== "collective") continue;
+      const [until, rank] = [waits.until[i], waits.for[i]];
+      const key = `${until} ${rank}`;
+      let known = all.get(key);
+      if (!known) {
+        known = { until, for: rank, last: first.get(rank) ?? null, low: Infinity, high: -Infinity };
+        if (known.last !== null) join(known, middle(tracks[known.last]));
+        all.set(key, known);
+      }
+      join(known, middle(track));
     }
-  });
+  }
   return [...all.values()].sort((a, b) => a.until - b.until);
 }
 
+function messages(window: Window): Messages {
+  const sent = new Float64Array(window.sent.length);
+  let at = 0;
+  window.sent.forEach((after, i) => (sent[i] = at += after));
+  const received = sent.map((time, i) => time + window.took[i]);
+  return { from: Uint32Array.from(window.from), to: Uint32Array.from(window.to), sent, received, bytes: Float64Array.from(window.bytes) };
+}
+
 export function scene(window: Window): Scene {
-  let sent = 0;
-  const messages = window.from.map((from, i) => {
-    sent += window.sent[i];
-    return { from, to: window.to[i], sent, received: sent + window.took[i], bytes: window.bytes[i] };
-  });
   const ranks = [...new Set(window.lanes.map((lane) => lane.rank))];
-  const rows = new Map(ranks.map((rank, row) => [rank, row]));
+  const rowOf = new Map(ranks.map((rank, row) => [rank, row]));
   const threads = new Map<number, number>();
   for (const { rank } of window.lanes) threads.set(rank, (threads.get(rank) ?? 0) + 1);
   const tracks = window.lanes.map(track);
   for (const one of tracks) {
-    const [row, n] = [rows.get(one.rank) ?? 0, threads.get(one.rank) ?? 1];
+    const [row, n] = [rowOf.get(one.rank) ?? 0, threads.get(one.rank) ?? 1];
     one.row = [row + one.thread / n, row + (one.thread + 1) / n];
   }
   return {
@@ -112,7 +141,8 @@ export function scene(window: Window): Scene {
     whole: window.whole,
     tracks,
     ranks,
-    messages,
+    rowOf,
+    messages: messages(window),
     longest: window.took.reduce((a, b) => Math.max(a, b), 0),
     more: window.more,
     meetings: meetings(tracks),
@@ -133,17 +163,12 @@ function first(n: number, holds: (i: number) => boolean): number {
 /** The first call that ends after a time. */
 export const firstAfter = (of: Track, time: number): number => first(of.exit.length, (i) => of.exit[i] > time);
 
-/** Waits that are between two times, at least in part. */
-export function waitsIn(of: Track, from: number, to: number): Wait[] {
-  const begin = first(of.waits.length, (i) => of.waits[i].until > from);
-  return of.waits.slice(begin, first(of.waits.length, (i) => of.waits[i].enter >= to));
-}
+/** The first wait that ends after a time. */
+export const waitAfter = (of: Track, time: number): number => first(of.waits.until.length, (i) => of.waits.until[i] > time);
 
-/** Messages that are under way between two times. */
-export function messagesIn(of: Scene, from: number, to: number): Message[] {
-  const begin = first(of.messages.length, (i) => of.messages[i].sent > from - of.longest);
-  const end = first(of.messages.length, (i) => of.messages[i].sent >= to);
-  return of.messages.slice(begin, end).filter((m) => m.received > from);
+/** Messages of which some are under way between two times: from which to before which. */
+export function messagesIn({ messages: { sent }, longest }: Scene, from: number, to: number): [number, number] {
+  return [first(sent.length, (i) => sent[i] > from - longest), first(sent.length, (i) => sent[i] >= to)];
 }
 
 /** Collective operations in which some wait until a time between two. */

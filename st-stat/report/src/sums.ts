@@ -64,12 +64,28 @@ export class Sums {
     }
   }
 
-  /** The most that a rank of a row waits, as a share of the time about each of a list of pixels; a larger one there stays. */
-  longest(row: number, from: number, pixel: number, to: Float64Array): void {
+  /** The same of columns from one to before another, and the most that one rank waits there; a larger share there stays. */
+  columns(row: number, [first, last]: [number, number], to: Float64Array[], most: Float64Array): void {
+    const base = row * (this.of.columns + 1);
+    for (let part = 0; part < to.length; part++) {
+      const [from, sums] = [this.running[part], to[part]];
+      if (!from) continue;
+      for (let i = first; i < last; i++) sums[i - first] += from[base + i + 1] - from[base + i];
+    }
+    const finest = this.most[0];
+    if (!finest) return;
+    for (let i = first; i < last; i++) {
+      const share = Math.min(1, finest.values[row * finest.columns + i] / finest.ns);
+      if (share > most[i - first]) most[i - first] = share;
+    }
+  }
+
+  /** The most that a rank of a row waits, as a share of the time about each of so many pixels; a larger one there stays. */
+  longest(row: number, from: number, pixel: number, to: Float64Array, pixels = to.length): void {
     const of = this.most.find((level) => level.ns >= pixel) ?? this.most[this.most.length - 1];
     if (!of) return;
     const [base, first, step] = [row * of.columns, (from + pixel / 2) / of.ns, pixel / of.ns];
-    for (let x = 0; x < to.length; x++) {
+    for (let x = 0; x < pixels; x++) {
       const column = Math.min(of.columns - 1, Math.max(0, Math.floor(first + x * step)));
       const share = Math.min(1, of.values[base + column] / of.ns);
       if (share > to[x]) to[x] = share;

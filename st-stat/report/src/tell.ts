@@ -3,7 +3,7 @@
 import { Timeline } from "./data";
 import { bytes, duration, moment, percent } from "./format";
 import { Rows } from "./rows";
-import { Scene, firstAfter, waitsIn } from "./scene";
+import { Scene, firstAfter, waitAfter } from "./scene";
 import { KINDS, PARTS, times } from "./sums";
 
 /** The call of a track at a time, or the computation. */
@@ -22,11 +22,13 @@ export function call(data: Timeline, of: Scene, t: number, row: number): string 
   }
   const place = data.places[track.place[i]];
   const where = place?.site === null || !place ? "" : ` (site ${place.site}, ${place.place})`;
-  const wait = waitsIn(track, track.enter[i], track.exit[i])[0];
-  const waits = wait ? `; waits ${duration(wait.until - wait.enter)} of it for rank ${wait.for} (${KINDS[wait.kind]})` : "";
   const enter = track.enter[i];
-  const got = of.messages.filter((m) => of.tracks[m.to] === track && m.received === track.exit[i]);
-  const from = got.slice(0, 4).map((m) => `${m.bytes >= 0 ? bytes(m.bytes) : "?"} from rank ${of.tracks[m.from].rank}`);
+  const { waits: all, exit } = track;
+  const wait = waitAfter(track, enter);
+  const waits = all.enter[wait] < exit[i] ? `; waits ${duration(all.until[wait] - all.enter[wait])} of it for rank ${all.for[wait]} (${KINDS[all.kind[wait]]})` : "";
+  const { messages: sent } = of;
+  const got = [...sent.to.keys()].filter((m) => sent.received[m] === exit[i] && of.tracks[sent.to[m]] === track);
+  const from = got.slice(0, 4).map((m) => `${sent.bytes[m] >= 0 ? bytes(sent.bytes[m]) : "?"} from rank ${of.tracks[sent.from[m]].rank}`);
   const messages = got.length > 0 ? `; receives ${from.join(", ")}${got.length > 4 ? ` and ${got.length - 4} more` : ""}` : "";
   return `${who}: ${place?.function ?? "?"}${where}, ${duration(track.exit[i] - enter)} from ${at(enter)}${waits}${messages}`;
 }

@@ -3,13 +3,14 @@
 import { Bands } from "./bands";
 import { Band, Timeline } from "./data";
 import { colour, el, fit } from "./dom";
+import { paintCalls, paintSums } from "./fill";
 import { count, duration, moment } from "./format";
-import { Frame, LEFT, Lines, Seen, TOP, axes, details, marks, over } from "./frame";
+import { Frame, LEFT, Lines, Seen, TOP, across, axes, details, down as downTo, marks, over, rulerLines } from "./frame";
 import { COLOURS, Painter } from "./paint";
-import { Path, drawPath, path, stayAt } from "./path";
+import { Path, path, pathLine, stayAt } from "./path";
 import { By, ONE, Rows, allRows } from "./rows";
-import { Scene, firstAfter, scene, waitsIn } from "./scene";
-import { PARTS, times } from "./sums";
+import { Scene, scene } from "./scene";
+import { PARTS } from "./sums";
 import { call, cell } from "./tell";
 
 export type { Seen };
@@ -30,8 +31,6 @@ export interface Options {
 export class TimelineView {
   readonly root = el("div", { class: "timeline" });
   readonly canvas = el("canvas", { tabindex: "0" });
-  /** How long the last drawing took, ms. */
-  took = 0;
   private readonly all: Rows[];
   private shownRows: Rows;
   private readonly path: Path;
@@ -40,6 +39,10 @@ export class TimelineView {
   private readonly top: number;
   /** Whether the critical path is drawn. */
   pathShown = true;
+  /** One or two times that are measured between; of one, to where is pointed. */
+  ruler: number[] = [];
+  /** The time that is pointed at. */
+  private pointed: number | undefined;
   private readonly scenes: (Scene | undefined)[];
   private readonly said = el("p", { class: "note", role: "status" });
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
@@ -149,13 +152,12 @@ export class TimelineView {
   }
 
   /** What rows are called now, and whose they are. */
-  private get names(): Pick<Frame, "label" | "rowOf" | "count" | "group" | "of"> {
+  private get names(): Pick<Frame, "label" | "ranks" | "rowOf" | "count" | "group" | "of"> {
     const { window } = this.seen;
-    const { label, rowOf, count, levels, by } = this.shownRows;
-    if (window === null) return { label, rowOf, count, group: levels.group, of: ONE[by] };
-    const { ranks } = this.scene(window);
-    const rows = new Map(ranks.map((rank, row) => [rank, row]));
-    return { label: (row) => String(ranks[Math.floor(row)]), rowOf: rows, count: ranks.length, group: 1, of: "rank" };
+    const { label, ranks: listed, rowOf, count, levels, by } = this.shownRows;
+    if (window === null) return { label, ranks: listed, rowOf, count, group: levels.group, of: ONE[by] };
+    const { ranks, rowOf: rows } = this.scene(window);
+    return { label: (row) => String(ranks[Math.floor(row)]), ranks: () => "", rowOf: rows, count: ranks.length, group: 1, of: "rank" };
   }
 
   /** What rows may be, and what they are. */
@@ -177,7 +179,6 @@ export class TimelineView {
   }
 
   paint(): void {
-    const began = performance.now();
     const { width, height, scale } = fit(this.canvas, this.options.height());
     const context = this.canvas.getContext("2d");
     if (!context) return;
@@ -190,8 +191,8 @@ export class TimelineView {
     const painter = this.painter;
     painter.begin();
     const exact = this.exact(w);
-    if (exact) this.paintCalls(painter, exact);
-    else this.paintSums(painter);
+    if (exact) paintCalls(painter, exact, this.seen, this.data.run_ns);
+    else paintSums(painter, this.shownRows, this.seen);
     context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(this.top * scale));
     context.setTransform(scale, 0, 0, scale, 0, 0);
     const frame: Frame = { context, width, height, top: this.top, seen: this.seen, data: this.data, ...this.names };
@@ -200,91 +201,40 @@ export class TimelineView {
     if (this.seen.window === null) marks(frame, !this.options.small);
     const lines = exact ? details(frame, exact) : { messages: 0, meetings: 0 };
     const stays = this.pathShown && !this.options.small ? this.paintPath(frame) : 0;
+    rulerLines(frame, this.measured);
     this.say(exact, lines, stays);
-    this.took = performance.now() - began;
+  }
+
+  /** The ends of the ruler, the earlier first, as far as they are there. */
+  private get measured(): number[] {
+    const ends = this.ruler.length === 1 && this.pointed !== undefined ? [...this.ruler, this.pointed] : [...this.ruler];
+    return ends.sort((a, b) => a - b);
+  }
+
+  /** Sets the next end of the ruler where is pointed, or in the middle; takes it away, if both are there. */
+  measure(): void {
+    const { from, to } = this.seen;
+    const at = this.pointed !== undefined && this.pointed >= from && this.pointed <= to ? this.pointed : (from + to) / 2;
+    this.ruler = this.ruler.length === 2 ? [] : [...this.ruler, at];
+    this.draw();
+    this.options.changed?.(this.seen);
   }
 
   private paintPath(frame: Frame): number {
     const { from, to, first, last } = this.seen;
     const { rowOf: rows, group, count } = frame;
     const thin = stayAt(this.path, to) - stayAt(this.path, from) > frame.width / DENSE;
-    return over(frame, thin, (across, down) => {
-      const row = (rank: number): number | undefined => {
-        const at = rows.get(rank);
-        if (at === undefined) return undefined;
-        const begin = Math.floor(at / group) * group;
-        return down(Math.min(Math.max((begin + Math.min(begin + group, count)) / 2, first), last));
-      };
-      return drawPath(frame.context, this.path, [from, to], across, row);
-    });
-  }
-
-  private paintSums(painter: Painter): void {
-    const { from, to, first, last } = this.seen;
-    const { group, rows } = this.shownRows.levels;
-    const pixel = (to - from) / painter.width;
-    const at = times(this.shownRows.levels, from, pixel, painter.width);
-    const line = (row: number): number => Math.round(((row * group - first) / (last - first)) * painter.height);
-    const end = Math.min(rows, Math.ceil(last / group));
-    for (let row = Math.max(0, Math.floor(first / group)); row < end; ) {
-      // Rows that share a line of pixels are added up.
-      let next = row + 1;
-      while (next < end && line(next) <= line(row)) next++;
-      painter.clear();
-      for (let of = row; of < next; of++) {
-        this.shownRows.sums.add(of, at, painter.sums);
-        this.shownRows.sums.longest(of, from, pixel, painter.most);
-      }
-      const bottom = next >= rows ? ((this.shownRows.count - first) / (last - first)) * painter.height : line(next);
-      painter.row(line(row), Math.max(Math.round(bottom), line(row) + 1), at.column);
-      row = next;
-    }
-  }
-
-  private paintCalls(painter: Painter, of: Scene): void {
-    const { from, to, first, last } = this.seen;
-    const line = (row: number): number => Math.round(((row - first) / (last - first)) * painter.height);
-    for (const track of of.tracks) {
-      const [top, bottom] = track.row;
-      if (bottom <= first || top >= last) continue;
-      painter.clear();
-      const add = (part: number, a: number, b: number): void => {
-        const scale = painter.width / (to - from);
-        const [x0, x1] = [Math.max(0, (a - from) * scale), Math.min(painter.width, (b - from) * scale)];
-        if (x1 <= x0) return;
-        const sums = painter.sums[part];
-        let x = Math.floor(x0);
-        if (x1 <= x + 1) {
-          sums[x] += x1 - x0;
-          return;
-        }
-        sums[x] += x + 1 - x0;
-        for (x++; x + 1 <= x1; x++) sums[x] += 1;
-        if (x < painter.width) sums[x] += x1 - x;
-      };
-      let before = Math.max(track.begin, from);
-      for (let i = firstAfter(track, from); i < track.enter.length && track.enter[i] < to; i++) {
-        add(0, before, track.enter[i]);
-        add(1, track.enter[i], track.exit[i]);
-        before = track.exit[i];
-      }
-      const more = firstAfter(track, to) < track.enter.length;
-      if (more || (of.to < this.data.run_ns && to >= of.to)) add(0, before, Math.min(to, of.to));
-      const waits = waitsIn(track, from, to);
-      for (const wait of waits) add(2 + wait.kind, wait.enter, wait.until);
-      if (waits.length > 0) this.takeWaits(painter);
-      painter.row(line(top), Math.max(line(bottom), line(top) + 1));
-    }
-  }
-
-  /** Waits are in calls: what they take is not MPI's own. */
-  private takeWaits(painter: Painter): void {
-    const own = painter.sums[1];
-    for (let x = 0; x < painter.width; x++) {
-      let waits = 0;
-      for (let part = 2; part < PARTS.length; part++) waits += painter.sums[part][x];
-      own[x] = Math.max(0, own[x] - waits);
-    }
+    const down = downTo(frame);
+    const row = (rank: number): number | undefined => {
+      const at = rows.get(rank);
+      if (at === undefined) return undefined;
+      const begin = Math.floor(at / group) * group;
+      return down(Math.min(Math.max((begin + Math.min(begin + group, count)) / 2, first), last));
+    };
+    const line = new Path2D();
+    const stays = pathLine(line, this.path, [from, to], across(frame), row);
+    over(frame, thin, line);
+    return stays;
   }
 
   private say(exact: Scene | null, { messages, meetings }: Lines, stays: number): void {
@@ -294,8 +244,9 @@ export class TimelineView {
     if (exact) {
       parts.push("single calls");
       if (messages < 0) parts.push(`${count(-messages)} messages: zoom in to see them as lines`);
-      else if (messages > 0) parts.push(`${count(messages)} messages as lines`);
+      else if (messages > 0) parts.push(`${count(messages)} ${messages === 1 ? "message as a line" : "messages as lines"}`);
       if (meetings < 0) parts.push(`${count(-meetings)} collective operations with waits: zoom in to see them as lines`);
+      else if (meetings === 1) parts.push("a collective operation with waits as a dashed line, with a dot on who comes last");
       else if (meetings > 0) parts.push(`${count(meetings)} collective operations with waits as dashed lines, with dots on who comes last`);
       if (exact.more > 0) parts.push(`${count(exact.more)} later messages are not on this page`);
     } else {
@@ -306,9 +257,15 @@ export class TimelineView {
       else if (this.by !== "ranks") parts.push("rows of ranks have single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
     }
+    const [a, b] = this.measured;
+    if (b !== undefined) {
+      const [begin, end] = [a, b].map((time) => moment(time + this.data.origin_ns, (to - from) / 1000));
+      parts.push(`ruler: ${duration(Math.round(b - a))} from ${begin} to ${end}`);
+    }
     if (stays > 1) parts.push(`the critical path goes from rank to rank ${stays === 2 ? "once" : `${count(stays - 1)} times`}`);
     if (this.data.path_more > 0) parts.push(`the critical path goes from rank to rank ${count(this.data.path_more)} times: too often for this page`);
-    this.said.textContent = parts.join(" · ");
+    const text = parts.join(" · ");
+    if (this.said.textContent !== text) this.said.textContent = text;
   }
 
   private legend(): HTMLElement {
@@ -404,6 +361,8 @@ export class TimelineView {
       return;
     }
     const [time, row] = [from + x * (to - from), first + y * (last - first)];
+    this.pointed = time;
+    if (this.ruler.length === 1) this.draw();
     const exact = this.exact(this.canvas.width);
     const pixel = (to - from) / Math.max(1, this.canvas.width);
     const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.shownRows, [time, row, pixel]);
@@ -456,6 +415,7 @@ export class TimelineView {
       "<": () => this.rows(2),
       Home: () => this.show(this.whole(this.seen.window)),
       p: () => this.togglePath(),
+      m: () => this.measure(),
       i: () => this.iteration(1),
       I: () => this.iteration(-1),
     };

@@ -61,15 +61,48 @@ impl Times {
         }
         let run = levels.column_ns.saturating_mul(saturate(levels.columns));
         let bottom = TOP + self.row * self.rows + 9.0;
-        for (part, anchor) in [(0, Anchor::Start), (1, Anchor::Middle), (2, Anchor::End)] {
+        let ends = [(0, Anchor::Start), (1, Anchor::Middle), (2, Anchor::End)];
+        for ((part, anchor), text) in ends.into_iter().zip(moments(saturate(origin), saturate(run))) {
             let x = LEFT + (figure.width - LEFT) * f64::from(part) / 2.0;
-            let time = origin.saturating_add(run / 2 * i64::from(part));
-            figure.text((x, bottom), TEXT, anchor, &duration(saturate(time)));
+            figure.text((x, bottom), TEXT, anchor, &text);
         }
         figure.text((0.0, bottom), TEXT, Anchor::Start, rows.by.one());
         figure.reach(TOP + self.row * self.rows + BOTTOM);
         if levels.group > 1 {
             figure.below(SMALL, &format!("{} a row", rows.each()));
         }
+    }
+}
+
+/// Begin, middle and end of a part of the time, ns: as times of the run where three digits tell them apart, else when it begins, with as
+/// many digits as that needs, and how much later the others are.
+fn moments(begin: u64, run: u64) -> [String; 3] {
+    let (half, end) = (run / 2, begin.saturating_add(run));
+    // What the last of three digits counts.
+    let digit = end.checked_ilog10().map_or(1, |digits| 10_u64.pow(digits.saturating_sub(2)));
+    if half >= digit.saturating_mul(10) || begin == 0 {
+        return [begin, begin.saturating_add(half), end].map(duration);
+    }
+    // As many as tell a tenth of the half.
+    let mut units = std::iter::successors(Some(1_000_000_000_u64), |unit| Some(unit / 10)).take(10);
+    let digits = units.position(|unit| unit.saturating_mul(10) <= half).unwrap_or(9);
+    let begin = format!("{:.digits$} s", float(begin.into()) / 1e9);
+    [begin, format!("+{}", duration(half)), format!("+{}", duration(run))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_short_parts_are_told_apart() {
+        assert_eq!(moments(0, 3_000), ["0 ns", "1.50 µs", "3.00 µs"]);
+        assert_eq!(moments(50_000_000, 100_000_000), ["50.0 ms", "100 ms", "150 ms"]);
+        assert_eq!(moments(100_000_000, 1_000_000), ["0.10000 s", "+500 µs", "+1.00 ms"]);
+        assert_eq!(moments(100_000_000, 10_000), ["0.1000000 s", "+5.00 µs", "+10.0 µs"]);
+        assert_eq!(moments(100_000_012, 100), ["0.100000012 s", "+50 ns", "+100 ns"]);
+        assert_eq!(moments(1_500_000_000, 15_000_000), ["1.5000 s", "+7.50 ms", "+15.0 ms"]);
+        assert_eq!(moments(u64::MAX, u64::MAX)[0], duration(u64::MAX));
+        assert_eq!(moments(7, 1)[1], "+0 ns");
     }
 }

@@ -178,6 +178,8 @@ pub(super) struct Timeline {
 #[derive(Serialize, Debug)]
 pub(super) struct Groups {
     pub(super) names: Vec<String>,
+    /// Which ranks are in each, for people; of many ranks that have no pattern the first.
+    pub(super) ranks: Vec<String>,
     /// By rank of the timeline, in order: the number of its node or cluster.
     pub(super) of: Vec<usize>,
     /// A row for each: sums of all its ranks.

@@ -103,12 +103,10 @@ impl Follower<'_> {
     /// Makes a page of what is there, unless that is nothing yet, or is just being replaced.
     fn page(&mut self, begun: Instant) -> Result<()> {
         // Before MPI_Init nobody records; where the run ends, all goes.
-        if !streams_in(&self.directory).is_ok_and(|found| !found.is_empty()) {
-            return Ok(());
-        }
-        let ranks: RankList = recording::ranks(&self.directory).into_iter().map(|(rank, _)| rank).collect();
-        let going = Going { ranks: &ranks, every: self.every, begun };
-        let all = told(&self.of(self.directory.clone()), Some(going));
+        let Some((job, directory)) = self.job() else { return Ok(()) };
+        let ranks: RankList = recording::ranks(&directory).into_iter().map(|(rank, _)| rank).collect();
+        let going = Going { ranks: &ranks, every: self.every, begun, job };
+        let all = told(&self.of(directory), Some(going));
         match all.and_then(|all| Ok((all.page(Some(going))?, all.run))) {
             Ok((page, run)) => {
                 write(self.args, &page)?;
@@ -132,6 +130,17 @@ impl Follower<'_> {
         }
     }
 
+    /// The job that is shown, and where it records: the one that is asked for, or the newest; none, if that has recorded nothing yet.
+    fn job(&self) -> Option<((usize, usize), PathBuf)> {
+        let records = |directory: &Path| streams_in(directory).is_ok_and(|found| !found.is_empty());
+        let jobs = recording::jobs(&self.directory).into_iter().filter(|(_, directory)| records(directory));
+        let mut jobs: Vec<_> = jobs.collect();
+        let all = jobs.last()?.0;
+        let at = jobs.iter().rposition(|(number, _)| self.args.job.is_none_or(|asked| asked == *number))?;
+        let (number, directory) = jobs.swap_remove(at);
+        Some(((number, all), directory))
+    }
+
     /// The command line of a page of this, which says nothing.
     fn of(&self, input: PathBuf) -> ReportArgs {
         let mut args = ReportArgs { inputs: vec![input], ..self.args.clone() };
@@ -141,12 +150,15 @@ impl Follower<'_> {
 
     /// The page of the run that has ended.
     fn last(&self) -> Result<()> {
-        let left = streams_in(&self.directory).is_ok_and(|found| !found.is_empty());
-        let Some(input) = Some(self.directory.clone()).filter(|_| left).or_else(|| self.trace()) else {
+        let left = self.job().map(|(_, directory)| directory);
+        let Some(input) = left.or_else(|| self.trace()) else {
             let (shown, output) = (self.directory.display(), self.args.output.output.display());
-            bail!(
-                "{shown}: the recording has ended, and beside it is no trace of its run: {output} is as it was before"
-            );
+            let job = self.args.job.filter(|_| self.run.is_none());
+            let why = match job {
+                Some(job) => format!("there was no job {job} in it (--job)"),
+                None => "beside it is no trace of its run".to_owned(),
+            };
+            bail!("{shown}: the recording has ended, and {why}: {output} is as it was before");
         };
         let page = told(&self.of(input.clone()), None)?.page(None)?;
         write(self.args, &page)?;
@@ -163,6 +175,10 @@ impl Follower<'_> {
             let reader = Reader::new(Input::open(path).ok()?, ReadOptions::default()).ok()?;
             (Some(&reader.header().run) == self.run.as_ref()).then_some(())
         };
+        // A job that never came has none.
+        if self.args.job.is_some() && self.run.is_none() {
+            return None;
+        }
         // Not all launchers give a run an identity.
         let written = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok();
         let new = |path: &PathBuf| written(path).is_some_and(|at| at >= self.begun);

@@ -21,14 +21,22 @@ pub(super) struct Going<'a> {
     pub(super) every: Duration,
     /// Since when this one is made.
     pub(super) begun: Instant,
+    /// Which job of a script it is, and the highest number of those that have come.
+    pub(super) job: (usize, usize),
 }
 
 impl Going<'_> {
     /// What the page says of it. `reaches`: until when after its beginning the run is there, ns, if that is known; ranks that are
     /// there, and those of the job.
     pub(super) fn live(&self, reaches: Option<u64>, (there, world): (u64, u32)) -> Live {
-        let mut told = reaches
-            .map_or_else(|| "running: ".to_owned(), |ns| format!("running: state at {}, ", duration(ns)));
+        let mut told = "running: ".to_owned();
+        let (job, jobs) = self.job;
+        if jobs > 1 {
+            told += &format!("job {job} of {jobs} so far, ");
+        }
+        if let Some(ns) = reaches {
+            told += &format!("state at {}, ", duration(ns));
+        }
         told += &format!("{} of {}", grouped(there), counted(world.into(), "rank"));
         let ended = there.saturating_sub(self.ranks.len());
         if ended > 0 {

@@ -84,9 +84,13 @@ fn end(mut ranks: Child) {
 }
 
 fn follow(directory: &Path, page: &Path) -> JoinHandle<anyhow::Result<Status>> {
+    follow_with(directory, page, &[])
+}
+
+fn follow_with(directory: &Path, page: &Path, options: &[&str]) -> JoinHandle<anyhow::Result<Status>> {
     let [directory, page] = [directory, page].map(|path| path.to_str().unwrap().to_owned());
     let words = ["st-stat", "report", "-q", "--every", "1", "--follow", &directory, "-o", &page];
-    let args = Args::try_parse_from(words).unwrap();
+    let args = Args::try_parse_from(words.iter().chain(options)).unwrap();
     thread::spawn(move || st_stat::run(&args))
 }
 
@@ -173,6 +177,39 @@ fn ranks_that_are_killed_have_ended_early() {
     assert_eq!(following.join().unwrap().unwrap(), Status::Ok);
     let of = awaited(&page, |_| true);
     assert!(of["live"].is_null() && of["lacks"].to_string().contains("ended early"), "{}", of["lacks"]);
+}
+
+#[test]
+fn of_several_jobs_the_newest_is_shown_or_the_one_that_is_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join(format!("{RECORDING}abc123"));
+    let second = directory.join(format!("{}2", st_cli::recording::JOB));
+    fs::create_dir_all(&second).unwrap();
+    let all = ranks();
+    fs::write(directory.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    // The first has ended, the second has not begun.
+    stream(&directory.join(format!("{}.st", rank(0))), &[0]);
+    let pages = ["newest", "first", "second", "third"].map(|name| home.path().join(format!("{name}.html")));
+    let jobs: [&[&str]; 4] = [&[], &["--job", "1"], &["--job", "2"], &["--job", "3"]];
+    let following: Vec<_> =
+        pages.iter().zip(jobs).map(|(page, job)| follow_with(home.path(), page, job)).collect();
+    for page in &pages[..2] {
+        let told = awaited(page, |_| true)["live"]["told"].to_string();
+        assert!(!told.contains("job"), "{told}");
+    }
+    assert!(!pages[2].exists());
+    [0, 1].into_iter().for_each(|rank| journal(&second, rank, all.id(), 2));
+    for (page, job) in pages[..3].iter().zip([2, 1, 2]) {
+        let of =
+            awaited(page, |of| of["live"]["told"].to_string().contains(&format!("job {job} of 2 so far")));
+        assert_eq!(calls(&of), [5, 6][job - 1], "{job}");
+    }
+    end(all);
+    let ended: Vec<_> = following.into_iter().map(|one| one.join().unwrap()).collect();
+    assert!(ended[..3].iter().all(Result::is_ok), "{ended:?}");
+    let error = format!("{:#}", ended[3].as_ref().unwrap_err());
+    assert!(error.contains("there was no job 3 in it (--job)") && !pages[3].exists(), "{error}");
+    assert_eq!(calls(&awaited(&pages[2], |of| of["live"].is_null())), 6);
 }
 
 #[test]

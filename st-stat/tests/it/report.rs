@@ -162,6 +162,12 @@ fn clusters_that_the_trace_has_have_the_sums_of_their_ranks() {
     assert_eq!(sizes, printed);
     assert!(sizes.len() > 2 && of.first() != of.get(4), "{of:?}");
     have_the_sums_of_their_ranks(clusters, &json(&sections, &["ranks"]));
+    // Which ranks they are: the corner, the sides beside it and so on, as numbers that a list names.
+    for (number, list) in (0u64..).zip(clusters["ranks"].as_array().unwrap()) {
+        let list = st_model::ranklist_notation::parse_any(&list.as_str().unwrap().replace(' ', "")).unwrap();
+        let members = (0u32..).zip(&of).filter(|(_, n)| **n == number).map(|(rank, _)| rank);
+        assert!(list.iter().eq(members), "{number}: {list:?}");
+    }
 }
 
 #[test]

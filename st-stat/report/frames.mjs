@@ -1,0 +1,63 @@
+// How long script and layout of a frame take while a timeline is zoomed, by Chromium's trace: time of the page's main thread, so that
+// what else the machine does counts little.
+
+const TASKS = new Set(["EventDispatch", "FireAnimationFrame", "TimerFire", "FunctionCall", "UpdateLayoutTree", "Layout"]);
+
+/** Thread time of each frame, ms, by Chromium's trace. */
+function perFrame(events) {
+  const { pid, tid } = events.find((e) => e.name === "FireAnimationFrame") ?? {};
+  const own = events.filter((e) => e.pid === pid && e.tid === tid && e.ph === "X").sort((a, b) => a.ts - b.ts || b.dur - a.dur);
+  const ends = own.filter((e) => e.name === "Commit").map((e) => e.ts);
+  const took = new Array(ends.length + 1).fill(0);
+  let [frame, until] = [0, 0];
+  for (const e of own) {
+    // What a task does is in its time.
+    if (!TASKS.has(e.name) || e.ts < until) continue;
+    until = e.ts + e.dur;
+    while (frame < ends.length && ends[frame] <= e.ts) frame++;
+    took[frame] += (e.tdur ?? e.dur) / 1000;
+  }
+  return took.filter((ms) => ms > 0.5);
+}
+
+/** Turns the wheel over the timeline: in, and out again. */
+const turn = (page) =>
+  page.evaluate(async () => {
+    const { canvas } = timelineView;
+    const box = canvas.getBoundingClientRect();
+    const at = { clientX: box.x + box.width * 0.35, clientY: box.y + box.height / 2, cancelable: true, bubbles: true };
+    const next = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    for (let i = 0; i < 60; i++) {
+      canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: i < 30 ? -65 : 65, ...at }));
+      await next();
+    }
+  });
+
+/** The longest time of script and layout, ms, in 95 of 100 frames: of the view in which that is most, with its name. */
+export async function frames(page) {
+  const views = await page.evaluate(() => {
+    const first = timelineView.data.windows.findIndex((w) => !w.whole);
+    const all = timelineView.choices.map((by) => ({ name: by, by, window: null, rows: 1 }));
+    if (first >= 0) all.push({ name: `window ${first + 1}`, by: "ranks", window: first, rows: 1 });
+    return [...all, { name: "few ranks", by: "ranks", window: null, rows: 0.05 }];
+  });
+  let worst = { ms: 0, name: "" };
+  for (const view of views) {
+    await page.evaluate(({ by, window, rows }) => {
+      timelineView.rowsBy(by);
+      timelineView.show(timelineView.whole(window));
+      timelineView.rows(rows, 0.3);
+    }, view);
+    await new Promise((done) => setTimeout(done, 300));
+    await page.tracing.start({ categories: ["devtools.timeline", "disabled-by-default-devtools.timeline"] });
+    await turn(page);
+    const took = perFrame(JSON.parse(Buffer.from(await page.tracing.stop()).toString()).traceEvents).sort((a, b) => a - b);
+    const ms = took[Math.floor(took.length * 0.95)] ?? 0;
+    if (ms > worst.ms) worst = { ms, name: view.name };
+  }
+  await page.evaluate(() => {
+    timelineView.rowsBy("ranks");
+    timelineView.show(timelineView.whole(null));
+  });
+  return worst;
+}
