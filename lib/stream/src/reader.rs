@@ -1,7 +1,6 @@
 //! Reading streams, one section at a time.
 
 use st_model::num::Exact;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use super::kind::FrameKind;
 use super::names;
 use super::section::Opening;
 use super::sites;
-use super::stored::{Stored, Times, follow};
+use super::stored::{Expansion, Stored, Times, follow};
 use super::version::{MAGIC, Version};
 use super::waits;
 use st_model::columns::Column;
@@ -27,13 +26,8 @@ use st_model::sites::SiteTable;
 /// Bytes before the first frame: magic, major, minor, level.
 const PREAMBLE: usize = MAGIC.len() + 3;
 
-/// Exact times of a stream expand to at most so many bytes, or to [`RATIO`] times what they take, whichever is more.
-const MEMORY: u64 = 1 << 29;
-const RATIO: u64 = 64;
 /// Times that expand to more than so many times what they take are held as they are stored until they are needed.
 const HELD: u64 = 32;
-/// Bytes that an event takes at most: two integers.
-const EVENT: u64 = 20;
 
 /// How a stream is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,8 +55,8 @@ pub struct Reader<R> {
     known: (Option<SiteTable>, Option<Arc<StoredFrame>>),
     /// Frames of times whose section has not come yet.
     times: BTreeMap<Owner, Times>,
-    /// Bytes of all exact times, as stored and expanded.
-    memory: (u64, u64),
+    /// What exact times take.
+    expansion: Arc<Expansion>,
     /// Bytes that provenance may still have.
     text: u64,
     end: Option<End>,
@@ -116,7 +110,7 @@ impl<R: Read> Reader<R> {
             objects: None,
             known: (None, None),
             times: BTreeMap::new(),
-            memory: (0, 0),
+            expansion: Arc::default(),
             text,
             end: None,
         };
@@ -185,7 +179,8 @@ impl<R: Read> Reader<R> {
                 Some(FrameKind::Section) => return self.stored(frame),
                 Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Clock)) => {
                     let (frame, owner) = self.owned(kind, frame)?;
-                    self.times.entry(owner).or_default().push(kind, frame);
+                    let of = &self.expansion;
+                    self.times.entry(owner).or_insert_with(|| Times::new(of)).push(kind, frame);
                 }
                 Some(
                     kind @ (FrameKind::Struct
@@ -217,31 +212,25 @@ impl<R: Read> Reader<R> {
     fn owned(&mut self, kind: FrameKind, frame: StoredFrame) -> Result<(StoredFrame, Owner), Error> {
         let invalid = |source| frame.fault(ErrorKind::Payload { frame: kind, source });
         let stored = frame.stored.len().to_u64();
-        let coded = kind == FrameKind::Series || frame.has_coded_times();
-        let (owner, expanded) = if coded {
-            let payload = if kind == FrameKind::Series {
-                frame.payload(kind)?
-            } else {
-                Cow::Borrowed(&frame.stored[..])
-            };
-            let (owner, chunk) = column::decode_head(&mut &payload[..]).map_err(invalid)?;
-            (owner, u64::from(chunk.events).saturating_mul(EVENT))
-        } else {
-            let payload = frame.payload(kind)?;
-            let mut of = &payload[..];
-            let owner = match kind {
-                FrameKind::Clock => column::decode_clock_owner(&mut of).map(|rank| (rank, 0)),
-                _ => column::decode_owner(&mut of),
-            };
-            (owner.map_err(invalid)?, payload.len().to_u64())
+        self.expansion.read(stored);
+        // What these expand to is known when they are.
+        if kind == FrameKind::Series || frame.has_coded_times() {
+            let payload =
+                if kind == FrameKind::Series { frame.payload(kind)? } else { (&frame.stored).into() };
+            let owner = column::decode_owner(&mut &payload[..]).map_err(invalid)?;
+            return Ok((frame, owner));
+        }
+        let payload = frame.payload(kind)?;
+        let mut of = &payload[..];
+        let owner = match kind {
+            FrameKind::Clock => column::decode_clock_owner(&mut of).map(|rank| (rank, 0)),
+            _ => column::decode_owner(&mut of),
         };
-        self.memory.0 += stored;
-        self.memory.1 = self.memory.1.saturating_add(expanded);
-        if self.memory.1 > MEMORY.max(self.memory.0.saturating_mul(RATIO)) {
+        let (owner, expanded) = (owner.map_err(invalid)?, payload.len().to_u64());
+        if !self.expansion.holds(expanded) {
             return Err(frame.fault(ErrorKind::TooLarge(kind)));
         }
-        let kept =
-            if coded || expanded > stored.saturating_mul(HELD) { frame } else { frame.expanded(kind)? };
+        let kept = if expanded > stored.saturating_mul(HELD) { frame } else { frame.expanded(kind)? };
         Ok((kept, owner))
     }
 

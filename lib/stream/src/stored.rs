@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
@@ -11,6 +12,7 @@ use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decod
 use super::structure::{self, Known};
 use super::{matched, objects};
 use st_model::columns::{Chunk, Column};
+use st_model::num::Exact as _;
 use st_model::ranklist::RankList;
 use st_model::section::{Section, Thread};
 use st_model::sites::SiteTable;
@@ -28,13 +30,46 @@ pub struct Stored {
     pub(super) times: Vec<(Owner, Times)>,
 }
 
+/// Exact times of a stream expand to at most so many bytes, or to [`RATIO`] times what they take, whichever is more.
+const MEMORY: u64 = 1 << 29;
+const RATIO: u64 = 64;
+
+/// What the exact times of a stream take as they are stored, and what they have expanded to so far, in any thread.
+#[derive(Debug, Default)]
+pub(super) struct Expansion {
+    stored: AtomicU64,
+    expanded: AtomicU64,
+}
+
+impl Expansion {
+    /// So many bytes more have been read.
+    pub(super) fn read(&self, stored: u64) {
+        self.stored.fetch_add(stored, Ordering::Relaxed);
+    }
+
+    /// So many bytes more are there once they are expanded; whether that is within the limit.
+    pub(super) fn holds(&self, expanded: u64) -> bool {
+        let all = self.expanded.fetch_add(expanded, Ordering::Relaxed).saturating_add(expanded);
+        all <= MEMORY.max(self.stored.load(Ordering::Relaxed).saturating_mul(RATIO))
+    }
+}
+
 /// The frames of a rank's thread with its exact times, in order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Times(Vec<(FrameKind, StoredFrame)>);
+#[derive(Clone, Debug)]
+pub(super) struct Times {
+    frames: Vec<(FrameKind, StoredFrame)>,
+    of: Arc<Expansion>,
+    /// What they expand to has been counted.
+    counted: Arc<AtomicBool>,
+}
 
 impl Times {
+    pub(super) fn new(of: &Arc<Expansion>) -> Self {
+        Self { frames: Vec::new(), of: Arc::clone(of), counted: Arc::default() }
+    }
+
     pub(super) fn push(&mut self, kind: FrameKind, frame: StoredFrame) {
-        self.0.push((kind, frame));
+        self.frames.push((kind, frame));
     }
 
     /// What is wrong with them as a whole.
@@ -42,19 +77,26 @@ impl Times {
         let fault = |(kind, frame): &(FrameKind, StoredFrame)| {
             frame.fault(ErrorKind::Payload { frame: *kind, source: DecodeError::Invalid(why) })
         };
-        self.0.first().map_or_else(|| Error::new(0, None, ErrorKind::Missing(FrameKind::Column)), fault)
+        self.frames.first().map_or_else(|| Error::new(0, None, ErrorKind::Missing(FrameKind::Column)), fault)
     }
 
     /// The times.
     pub(super) fn column(&self) -> Result<Column, Error> {
         let mut column = Column::default();
-        for (kind, frame) in &self.0 {
+        let count = !self.counted.swap(true, Ordering::Relaxed);
+        for (kind, frame) in &self.frames {
             let kind = *kind;
             if kind == FrameKind::Clock {
                 column.clock = frame.decode(kind, column::decode_clock)?.1;
                 continue;
             }
             let (_, chunks) = frame.chunks(kind)?;
+            // Of others it is known before they are expanded, and has been counted by who has read them.
+            let coded = kind == FrameKind::Series || frame.has_coded_times();
+            let bytes = chunks.iter().map(|chunk| (chunk.gaps.len() + chunk.durations.len()).to_u64()).sum();
+            if coded && count && !self.of.holds(bytes) {
+                return Err(frame.fault(ErrorKind::TooLarge(kind)));
+            }
             if !follow(&column, &chunks) {
                 let source = DecodeError::Invalid("does not follow the chunk before it");
                 return Err(frame.fault(ErrorKind::Payload { frame: kind, source }));
@@ -92,7 +134,7 @@ impl Stored {
     /// Bytes of its frames, those of tables apart.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let times = self.times.iter().flat_map(|(_, times)| &times.0).map(|(_, frame)| frame);
+        let times = self.times.iter().flat_map(|(_, times)| &times.frames).map(|(_, frame)| frame);
         self.parts.iter().chain(times).map(|frame| frame.stored.len()).sum()
     }
 
@@ -192,5 +234,37 @@ impl Stored {
             return Err(struct_frame.fault(ErrorKind::Payload { frame: FrameKind::Struct, source }));
         }
         Ok(section)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times of so many events in a SERIES frame, of a stream whose times have expanded to so much before.
+    #[cfg(feature = "pco")]
+    fn times(events: u32, before: u64) -> Times {
+        let mut writer = st_model::columns::ColumnWriter::resume(0, 0);
+        let mut chunks: Vec<Chunk> =
+            (1..=i64::from(events)).filter_map(|n| writer.push(10 * n, 10 * n + 1)).collect();
+        chunks.extend(writer.flush());
+        let payload = crate::series::encode((0, 0), &chunks).unwrap();
+        let of = Arc::new(Expansion::default());
+        of.read(payload.len().to_u64());
+        assert!(of.holds(before));
+        let mut times = Times::new(&of);
+        times.push(FrameKind::Series, StoredFrame::stored(FrameKind::Series, payload));
+        times
+    }
+
+    #[cfg(feature = "pco")]
+    #[test]
+    fn times_may_expand_to_what_they_take_and_no_further() {
+        // A gap and a duration are a byte each, and count once however often they are asked for.
+        let room = MEMORY - 2 * 1000;
+        let exact = times(1000, room);
+        assert!((0..3).all(|_| exact.column().unwrap().events() == 1000));
+        let told = times(1001, room).column().unwrap_err();
+        assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Series)), "{told}");
     }
 }

@@ -5,7 +5,7 @@ use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
 use st_model::columns::{CHUNK_EVENTS, Column};
 use st_model::section::Section;
-use st_stream::{ErrorKind, ReadOptions, Reader, Trace, WriteOptions, Writer};
+use st_stream::{ReadOptions, Reader, Trace, WriteOptions, Writer};
 
 use super::{bytes, read, trace};
 use crate::sections::recorded;
@@ -76,25 +76,6 @@ fn beyond_the_first_mebibyte_times_are_series_of_many_chunks() {
     let usual = trace(vec![long(1, 0, 2 * CHUNK_EVENTS + 9)], 9);
     let zstd: u64 = kinds(&bytes(&usual)).iter().map(|f| f.1).sum();
     assert!(10 * frames[5].1 < 9 * zstd, "{} of {zstd}", frames[5].1);
-}
-
-#[cfg(feature = "pco")]
-#[test]
-fn many_short_frames_of_long_series_are_refused() {
-    let good = bytes(&trace(vec![long(0, 4 * CHUNK_EVENTS, 1)], 19));
-    let mut frames = st_damage::frames(&good).unwrap();
-    let at = frames.iter().rposition(|f| f.kind == 17).unwrap();
-    // rank, thread, first, base, 2^18 events, and equal numbers.
-    let series = frames[at].payload.clone();
-    let events = 2 + 3 + series[5..].iter().position(|b| *b < 0x80).unwrap() + 1;
-    assert_eq!(series[events], 1);
-    let long = [&series[..events], &[0x80, 0x80, 0x10], &series[events + 1..]].concat();
-    for _ in 0..200 {
-        let more = st_damage::RawFrame { payload: long.clone(), ..frames[at].clone() };
-        frames.insert(at, more);
-    }
-    let told = read(&st_damage::stream(&good, &frames)).unwrap_err();
-    assert!(matches!(told.kind(), ErrorKind::TooLarge(_)), "{told}");
 }
 
 /// Sections in a stream that several threads write.
