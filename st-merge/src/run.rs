@@ -231,7 +231,8 @@ fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out
     let (mut merger, budget) = (all.tree.how().root(), all.tree.how().budget.clone());
     let mut sections = all.tree.finish()?;
     let ranks = |section: &Section| section.ranks.len();
-    let merging = args.talk.progress(NAME, "merging", Amount::Things("ranks", sections.iter().map(ranks).sum()));
+    let merging =
+        args.talk.progress(NAME, "merging", Amount::Things("ranks", sections.iter().map(ranks).sum()));
     if all.dropped && !args.keep_columns {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
         let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));

@@ -83,11 +83,11 @@ impl Rows {
     }
 
     /// Nodes or clusters as rows; of more than there are rows, neighbours share one. *Cost:* O(calls + cells).
-    pub(crate) fn groups(analysis: &Analysis, (by, groups): (RanksBy, &RankGroups), most: Most) -> Self {
+    pub(crate) fn groups(analysis: &Analysis, by: RanksBy, groups: &RankGroups, most: Most) -> Self {
         let (names, mut row_of) = groups.clone().rows(analysis);
         let group = names.len().div_ceil(most.rows.max(1)).max(1);
         row_of.iter_mut().for_each(|row| *row /= group);
-        let levels = self::by(analysis, (names.len().div_ceil(group), &row_of), most);
+        let levels = self::by(analysis, names.len().div_ceil(group), &row_of, most);
         Self { levels: Levels { group, count: names.len(), ..levels }, by, names }
     }
 
@@ -159,7 +159,7 @@ fn add(row: usize, to: &mut [u64], of: &mut [u64]) {
 pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
     let ranks: Vec<u32> = analysis.ranks.iter().map(|r| r.rank).collect();
     let group = ranks.len().div_ceil(most_of.rows.max(1)).max(1);
-    let mut all = sums(analysis, (ranks.len().div_ceil(group), &|rank| rank / group), most_of);
+    let mut all = sums(analysis, ranks.len().div_ceil(group), &|rank| rank / group, most_of);
     if group == 1 {
         all.most.clear();
     }
@@ -167,8 +167,8 @@ pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
 }
 
 /// The same with rows of any ranks: `row_of` has the row of each rank of the analysis, in its order. *Cost:* O(calls + cells).
-pub(crate) fn by(analysis: &Analysis, (rows, row_of): (usize, &[usize]), most_of: Most) -> Levels {
-    sums(analysis, (rows, &|rank| row_of.get(rank).copied().unwrap_or_default()), most_of)
+pub(crate) fn by(analysis: &Analysis, rows: usize, row_of: &[usize], most_of: Most) -> Levels {
+    sums(analysis, rows, &|rank| row_of.get(rank).copied().unwrap_or_default(), most_of)
 }
 
 /// At most so many columns for a time, ns, and how wide each is: no more than reach to its end, since none is narrower than 1 ns.
@@ -178,7 +178,7 @@ fn columns(span: u64, most: usize) -> (usize, i64) {
 }
 
 /// Sums of rows, by the number of a rank's row.
-fn sums(analysis: &Analysis, (rows, row_of): (usize, &dyn Fn(usize) -> usize), most_of: Most) -> Levels {
+fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> usize, most_of: Most) -> Levels {
     let (from, until) = most_of.window.unwrap_or_else(|| (0, saturate(analysis.run())));
     let most_columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
     let (columns, ns) = columns(saturate(until.saturating_sub(from)), most_columns);

@@ -39,7 +39,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let origin = origin.saturating_add(window.map_or(0, |(from, _)| from));
     let groups = groups(args, &explained)?;
     let rows = |most: Most| match &groups {
-        Some(groups) => Rows::groups(analysis, (args.by, groups), most),
+        Some(groups) => Rows::groups(analysis, args.by, groups, most),
         None => Rows::ranks(analysis, most),
     };
     let mut out = Output::text(&args.of.output.output)?;

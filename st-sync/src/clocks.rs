@@ -135,7 +135,8 @@ impl Clocks {
     pub(crate) fn learn_together(
         &mut self,
         found: &Surveyed,
-        (turn, corrects): (usize, bool),
+        turn: usize,
+        corrects: bool,
         team: &mut Team<'_>,
     ) -> Result<bool> {
         if team.size() == 1 {

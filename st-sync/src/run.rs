@@ -179,7 +179,7 @@ fn correct(
     let mut last = last.unwrap_or_else(|| before.clone());
     let follows = matches!(args.method, Method::Linear | Method::Clc);
     let mut turn = 0;
-    while follows && clocks.learn_together(&last, (turn, args.method == Method::Clc), team)? {
+    while follows && clocks.learn_together(&last, turn, args.method == Method::Clc, team)? {
         maps = clocks.maps();
         let mapped = Mapped { maps: &maps, ..measured };
         let by_clocks = Surveying { graph, latency: given, jobs, clocks: &clocks };

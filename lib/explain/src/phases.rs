@@ -184,7 +184,7 @@ pub fn phases(sections: &[Section], by: PhasesBy, each: &[Waited]) -> Result<Vec
     let mut loops: BTreeMap<LoopId, (Place, BTreeMap<u64, Moment>)> = BTreeMap::new();
     for section in sections {
         for rank in section.ranks.iter() {
-            stretches((section, rank), by, waits.remove(&rank).unwrap_or_default(), &mut |stretch| {
+            stretches(section, rank, by, waits.remove(&rank).unwrap_or_default(), &mut |stretch| {
                 let Some((of, turn)) = stretch.of else { return Ok(()) };
                 let (_, turns) = loops.entry(of).or_insert_with(|| (stretch.place, BTreeMap::new()));
                 turns.entry(turn).or_default().add(&stretch.moment);
@@ -209,7 +209,8 @@ pub fn phases(sections: &[Section], by: PhasesBy, each: &[Waited]) -> Result<Vec
 ///
 /// If the rank cannot be read back, or `each` fails.
 pub fn stretches<E: From<Error>>(
-    (section, rank): (&Section, u32),
+    section: &Section,
+    rank: u32,
     by: PhasesBy,
     mut waits: Vec<Waited>,
     each: &mut dyn FnMut(&Stretch) -> Result<(), E>,

@@ -24,7 +24,7 @@ pub(super) fn of(analysis: &Analysis, groups: RankGroups, most: Most) -> Option<
         }
     }
     let ranks = ranks.iter().map(told).collect();
-    let levels = levels::by(analysis, (names.len(), &of), Most { cells: most.cells / PART, ..most });
+    let levels = levels::by(analysis, names.len(), &of, Most { cells: most.cells / PART, ..most });
     Some(Groups { names, ranks, of, levels })
 }
 

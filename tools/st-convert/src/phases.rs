@@ -46,9 +46,9 @@ pub(crate) fn phases(trace: &Trace, tell: Tell<'_>, format: &mut dyn Format) -> 
         }
         losses.add("calls whose times are not known", lane.calls.saturating_sub(lane.timed));
         let own = waits.remove(&lane.rank).unwrap_or_default();
-        stretches((trace.section(lane), lane.rank), trace.by, own, &mut |stretch| {
+        stretches(trace.section(lane), lane.rank, trace.by, own, &mut |stretch| {
             tell(stretch.calls)?;
-            loops.hand(trace, (at, lane), stretch, format)
+            loops.hand(trace, at, lane, stretch, format)
         })?;
     }
     Ok(Handed { phases: loops.phases, loops: loops.met.len(), losses })
@@ -76,7 +76,8 @@ impl Loops {
     fn hand(
         &mut self,
         trace: &Trace,
-        (at, lane): (u32, &Lane),
+        at: u32,
+        lane: &Lane,
         stretch: &Stretch,
         format: &mut dyn Format,
     ) -> Result<()> {
@@ -89,7 +90,8 @@ impl Loops {
         let function = self.functions.entry(call).or_insert_with(|| name(trace, call));
         let number = narrow(self.met.len());
         let of = of.map(|(id, turn)| {
-            let make = || Loop::new(trace, (id, number), (function, site));
+            let place = site.map_or("", |site| trace.sites.place(site));
+            let make = || Loop::new(id, number, function, place);
             (&*self.met.entry(id).or_insert_with(make), turn)
         });
         // Numbers of loops are the same whatever part of the run is written.
@@ -114,11 +116,11 @@ impl Loops {
 }
 
 impl Loop {
-    fn new(trace: &Trace, (id, number): (LoopId, u32), (function, site): (&str, Option<u32>)) -> Self {
+    /// That of an id, which begins with a call of a function at a place, if that is known.
+    fn new(id: LoopId, number: u32, function: &str, place: &str) -> Self {
         if id.turns == 0 {
             return Self { number, level: Some(id.which), name: format!("phase {}", id.which) };
         }
-        let place = site.map_or("", |site| trace.sites.place(site));
         let from = if place.is_empty() { function.to_owned() } else { format!("{function}, {place}") };
         Self { number, level: None, name: format!("loop of {} from {from}", counted(id.turns, "iteration")) }
     }

@@ -221,7 +221,7 @@ mod tests {
         let took = |rank: u32| {
             let mut clock = Clock::new(3, rank.into()).planned(&plan, rank);
             (0..100).map(|_| clock.compute(1e-3)).for_each(drop);
-            st_model::num::float(clock.now().unsigned_abs()) / 1e8
+            st_model::num::float(clock.now().unsigned_abs().into()) / 1e8
         };
         let all: Vec<f64> = (0..1000).map(took).collect();
         let mean = all.iter().sum::<f64>() / 1e3;
