@@ -3,7 +3,7 @@
 
 const TASKS = new Set(["EventDispatch", "FireAnimationFrame", "TimerFire", "FunctionCall", "UpdateLayoutTree", "Layout"]);
 
-/** Thread time of each frame, ms, by Chromium's trace. */
+/** Thread time of each frame that does something, ms, by Chromium's trace, and how many frames there are. */
 function perFrame(events) {
   const { pid, tid } = events.find((e) => e.name === "FireAnimationFrame") ?? {};
   const own = events.filter((e) => e.pid === pid && e.tid === tid && e.ph === "X").sort((a, b) => a.ts - b.ts || b.dur - a.dur);
@@ -17,7 +17,7 @@ function perFrame(events) {
     while (frame < ends.length && ends[frame] <= e.ts) frame++;
     took[frame] += (e.tdur ?? e.dur) / 1000;
   }
-  return took.filter((ms) => ms > 0.5);
+  return { took: took.filter((ms) => ms > 0.5), frames: ends.length };
 }
 
 /** Turns the wheel over the timeline: in, and out again. */
@@ -51,7 +51,10 @@ export async function frames(page) {
     await new Promise((done) => setTimeout(done, 300));
     await page.tracing.start({ categories: ["devtools.timeline", "disabled-by-default-devtools.timeline"] });
     await turn(page);
-    const took = perFrame(JSON.parse(Buffer.from(await page.tracing.stop()).toString()).traceEvents).sort((a, b) => a - b);
+    const { took, frames } = perFrame(JSON.parse(Buffer.from(await page.tracing.stop()).toString()).traceEvents);
+    // A trace that has other names than these would be within any limit.
+    if (frames < 50) return { ms: Infinity, name: `${view.name}: ${frames} frames in the browser's trace` };
+    took.sort((a, b) => a - b);
     const ms = took[Math.floor(took.length * 0.95)] ?? 0;
     if (ms > worst.ms) worst = { ms, name: view.name };
   }

@@ -81,7 +81,7 @@ impl<'a> Phases<'a> {
         analysis: &'a Analysis,
         each: &[Waited],
     ) -> Result<Self> {
-        Ok(Self { loops: cut(sections, by, each)?, analysis, sections, sites })
+        Ok(Self { loops: cut(sections, by, each, &analysis.lanes)?, analysis, sections, sites })
     }
 
     /// The loops that take more than 1 % of the time, and no more than are drawn.

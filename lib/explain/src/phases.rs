@@ -168,19 +168,34 @@ pub struct Stretch {
     pub enter: i64,
     /// Its calls.
     pub calls: u64,
+    /// Its events: a series of polls is one.
+    pub events: u64,
     /// Its times, and waits if there are any; of this rank alone.
     pub moment: Moment,
 }
 
-/// Iterations of outermost loops or phases, those that take most first. `each` as [`crate::analyse_each`] has it. *Cost:* O(calls)
+/// Waits of each rank's first thread. `each` and `lanes` are those of an analysis.
+#[must_use]
+pub fn waits_of_first_threads(each: &[Waited], lanes: &[(u32, u32)]) -> HashMap<u32, Vec<Waited>> {
+    let mut all: HashMap<u32, Vec<Waited>> = HashMap::new();
+    let is_first = |w: &&Waited| lanes.get(w.thread.to_usize()).is_some_and(|(_, thread)| *thread == 0);
+    each.iter().filter(is_first).for_each(|w| all.entry(w.rank).or_default().push(*w));
+    all
+}
+
+/// Iterations of outermost loops or phases, those that take most first. `each` and `lanes` as [`crate::analyse_each`] has them. *Cost:* O(calls)
 /// time, memory by iterations.
 ///
 /// # Errors
 ///
 /// If a rank cannot be read back.
-pub fn phases(sections: &[Section], by: PhasesBy, each: &[Waited]) -> Result<Vec<Loop>, Error> {
-    let mut waits: HashMap<u32, Vec<Waited>> = HashMap::new();
-    each.iter().for_each(|w| waits.entry(w.rank).or_default().push(*w));
+pub fn phases(
+    sections: &[Section],
+    by: PhasesBy,
+    each: &[Waited],
+    lanes: &[(u32, u32)],
+) -> Result<Vec<Loop>, Error> {
+    let mut waits = waits_of_first_threads(each, lanes);
     let mut loops: BTreeMap<LoopId, (Place, BTreeMap<u64, Moment>)> = BTreeMap::new();
     for section in sections {
         for rank in section.ranks.iter() {
@@ -202,7 +217,7 @@ pub fn phases(sections: &[Section], by: PhasesBy, each: &[Waited]) -> Result<Vec
     Ok(all)
 }
 
-/// Cuts what a rank's first thread does into iterations or phases, and what lies between them, in order. `waits` are those of the rank,
+/// Cuts what a rank's first thread does into iterations or phases, and what lies between them, in order. `waits` are those of that thread,
 /// if they are to be added up. *Cost:* O(calls) time.
 ///
 /// # Errors
@@ -230,13 +245,21 @@ pub fn stretches<E: From<Error>>(
         let stretch = now.get_or_insert_with(|| {
             let site = section.sites.get(event.symbol.site).map(|site| site.id);
             let place = Place { call: event.symbol.call, site };
-            Stretch { of, place, enter, calls: 0, moment: Moment { begin, ranks: 1, ..Moment::default() } }
+            Stretch {
+                of,
+                place,
+                enter,
+                calls: 0,
+                events: 0,
+                moment: Moment { begin, ranks: 1, ..Moment::default() },
+            }
         });
         stretch.calls = stretch.calls.saturating_add(event.calls());
+        stretch.events += 1;
         let moment = &mut stretch.moment;
-        // A wait may begin within its call. Those of other threads are not told apart by times.
+        // A wait may begin within its call.
         while let Some(wait) = waits.next_if(|wait| wait.enter < exit) {
-            let is_of = wait.call == event.index && wait.enter >= enter;
+            let is_of = wait.call == event.index;
             moment.wait = moment.wait.saturating_add(if is_of { wait.ns } else { 0 });
         }
         moment.mpi = moment.mpi.saturating_add(saturate(exit.saturating_sub(enter)));

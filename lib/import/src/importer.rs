@@ -101,7 +101,7 @@ impl Importer {
         if call.rank >= self.world {
             return Err(format!("rank: {} is none of {} ranks", call.rank, self.world));
         }
-        let row = self.function(name)?;
+        let row = self.function("call", name)?;
         let function = row.map(|row| self.shapes.of(row));
         let rank = self.ranks.entry(call.rank).or_insert_with(|| {
             Rank::new(call.rank, self.world, call.times.is_some(), self.complete, &self.common)
@@ -110,14 +110,14 @@ impl Importer {
     }
 
     /// The row of a function; `None` of one that the call table lacks.
-    fn function(&mut self, name: &str) -> Result<Option<&'static Row>, String> {
+    fn function(&mut self, field: &str, name: &str) -> Result<Option<&'static Row>, String> {
         let row = CallTable::builtin().by_name(name);
         if row.is_none() && !self.unknown.contains(name) {
             if !name.starts_with("MPI") || name.contains(char::is_control) {
-                return Err(format!("call: {} is no function of MPI", name.escape_debug()));
+                return Err(format!("{field}: {} is no function of MPI", name.escape_debug()));
             }
             if self.unknown.len() >= UNKNOWN {
-                return Err(format!("call: {name}: more than {UNKNOWN} functions that st does not know"));
+                return Err(format!("{field}: {name}: more than {UNKNOWN} functions that st does not know"));
             }
             self.unknown.insert(name.to_owned());
         }
@@ -130,7 +130,7 @@ impl Importer {
     ///
     /// With what is wrong.
     pub fn stop(&mut self, stop: &Stop<'_>) -> Result<(), String> {
-        let row = stop.inside.map(|(name, ..)| self.function(name)).transpose()?.flatten();
+        let row = stop.inside.map(|(name, ..)| self.function("inside", name)).transpose()?.flatten();
         if stop.rank >= self.world {
             return Err(format!("ended: {} is none of {} ranks", stop.rank, self.world));
         }

@@ -290,7 +290,9 @@ impl Rank {
             let id = row.map_or_else(|| self.recorder.unknown_call(name), |row| row.id);
             at = (self.recorder.symbol(id, site, 0), entered);
         }
-        self.stops.insert(thread, at);
+        if self.stops.insert(thread, at).is_some() {
+            return Err(format!("thread: {} has ended in a line before", stop.thread));
+        }
         Ok(true)
     }
 

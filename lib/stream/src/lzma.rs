@@ -48,9 +48,10 @@ fn smallest(payload: &[u8]) -> Option<Vec<u8>> {
     // There are other ways to store what cannot be compressed.
     let of =
         |part: &[u8]| tried.iter().filter_map(|context| packed(part, *context).ok()).min_by_key(Vec::len);
-    let Some(from) = (payload.len() / 2).checked_sub(PART).filter(|_| tried.len() > 1) else {
+    if tried.len() < 2 || payload.len() < 2 * PART {
         return of(payload);
-    };
+    }
+    let from = (payload.len() - PART) / 2;
     let context = *of(&payload[from..from + PART])?.first()?;
     packed(payload, context).ok()
 }
@@ -127,6 +128,33 @@ mod tests {
             packed.extend(coded);
             let out = expand(&packed, 4000);
             prop_assert!(out.is_err() || len <= 4000 && context <= MOST_CONTEXT);
+        }
+    }
+
+    #[test]
+    fn the_context_of_a_long_payload_is_what_suits_its_middle() {
+        // Which byte may follow depends on the one before, or on nothing.
+        let mut state = 1u64;
+        let mut next = |of: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 40) % of
+        };
+        let mut of_two = 0;
+        let related: Vec<u8> = (0..4 * PART)
+            .map(|_| {
+                of_two = if of_two >= 128 { next(8) } else { 128 + 16 * next(8) };
+                u8::try_from(of_two).unwrap()
+            })
+            .collect();
+        let alone: Vec<u8> = (0..4 * PART).map(|_| u8::try_from(next(8) * next(8)).unwrap()).collect();
+        for payload in [related, alone] {
+            let packed = compress(&payload, SMALLEST).unwrap();
+            assert_eq!(expand(&packed, payload.len()).unwrap(), payload);
+            let best = [0, 1]
+                .map(|context| super::packed(&payload, context).unwrap())
+                .into_iter()
+                .min_by_key(Vec::len);
+            assert_eq!(Some(packed.len()), best.map(|best| best.len()));
         }
     }
 

@@ -178,9 +178,7 @@ impl<R: Read> Reader<R> {
             match frame.kind()? {
                 Some(FrameKind::Section) => return self.stored(frame),
                 Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Clock)) => {
-                    let (frame, owner) = self.owned(kind, frame)?;
-                    let of = &self.expansion;
-                    self.times.entry(owner).or_insert_with(|| Times::new(of)).push(kind, frame);
+                    self.hold(kind, frame)?;
                 }
                 Some(
                     kind @ (FrameKind::Struct
@@ -206,6 +204,19 @@ impl<R: Read> Reader<R> {
         // They must be sound, too.
         std::mem::take(&mut self.times).values().try_for_each(|times| times.column().map(drop))?;
         Ok(None)
+    }
+
+    /// Keeps a frame of times until its section comes.
+    pub(super) fn hold(&mut self, kind: FrameKind, frame: StoredFrame) -> Result<(), Error> {
+        let (frame, owner) = self.owned(kind, frame)?;
+        let of = &self.expansion;
+        self.times.entry(owner).or_insert_with(|| Times::new(of)).push(kind, frame);
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> impl Iterator<Item = &Times> {
+        self.times.values()
     }
 
     /// A frame of times, and whose it is. It stays as it is stored if it would take much more memory otherwise.

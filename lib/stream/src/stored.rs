@@ -83,7 +83,7 @@ impl Times {
     /// The times.
     pub(super) fn column(&self) -> Result<Column, Error> {
         let mut column = Column::default();
-        let count = !self.counted.swap(true, Ordering::Relaxed);
+        let count = !self.counted.load(Ordering::Relaxed);
         for (kind, frame) in &self.frames {
             let kind = *kind;
             if kind == FrameKind::Clock {
@@ -103,6 +103,8 @@ impl Times {
             }
             column.chunks.extend(chunks);
         }
+        // What is refused is refused again.
+        self.counted.store(true, Ordering::Relaxed);
         Ok(column)
     }
 }
@@ -244,27 +246,54 @@ mod tests {
     /// Times of so many events in a SERIES frame, of a stream whose times have expanded to so much before.
     #[cfg(feature = "pco")]
     fn times(events: u32, before: u64) -> Times {
+        let frame = series((0, 0), events);
+        let of = Arc::new(Expansion::default());
+        of.read(frame.stored.len().to_u64());
+        assert!(of.holds(before));
+        let mut times = Times::new(&of);
+        times.push(FrameKind::Series, frame);
+        times
+    }
+
+    /// A gap and a duration of an event are a byte each.
+    #[cfg(feature = "pco")]
+    fn series(owner: Owner, events: u32) -> StoredFrame {
         let mut writer = st_model::columns::ColumnWriter::resume(0, 0);
         let mut chunks: Vec<Chunk> =
             (1..=i64::from(events)).filter_map(|n| writer.push(10 * n, 10 * n + 1)).collect();
         chunks.extend(writer.flush());
-        let payload = crate::series::encode((0, 0), &chunks).unwrap();
-        let of = Arc::new(Expansion::default());
-        of.read(payload.len().to_u64());
-        assert!(of.holds(before));
-        let mut times = Times::new(&of);
-        times.push(FrameKind::Series, StoredFrame::stored(FrameKind::Series, payload));
-        times
+        StoredFrame::stored(FrameKind::Series, crate::series::encode(owner, &chunks).unwrap())
     }
 
     #[cfg(feature = "pco")]
     #[test]
     fn times_may_expand_to_what_they_take_and_no_further() {
-        // A gap and a duration are a byte each, and count once however often they are asked for.
+        // They count once however often they are asked for.
         let room = MEMORY - 2 * 1000;
         let exact = times(1000, room);
         assert!((0..3).all(|_| exact.column().unwrap().events() == 1000));
-        let told = times(1001, room).column().unwrap_err();
-        assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Series)), "{told}");
+        let more = times(1001, room);
+        for _ in 0..2 {
+            let told = more.column().unwrap_err();
+            assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Series)), "{told}");
+        }
+    }
+
+    #[cfg(feature = "pco")]
+    #[test]
+    fn times_of_all_ranks_of_a_stream_count_together() {
+        let header = st_model::header::Header::default();
+        let stream = crate::Writer::new(Vec::new(), &header, crate::WriteOptions::default())
+            .unwrap()
+            .finish()
+            .unwrap();
+        let mut reader = crate::Reader::new(&stream[..], crate::ReadOptions::default()).unwrap();
+        for rank in 0..3 {
+            reader.hold(FrameKind::Series, series((rank, 0), 1000)).unwrap();
+        }
+        let held: Vec<&Times> = reader.held().collect();
+        assert!(held[0].of.holds(MEMORY - 2 * 2 * 1000));
+        assert!(held[0].of.stored.load(Ordering::Relaxed) > 0);
+        assert!(held[0].column().is_ok() && held[1].column().is_ok() && held[2].column().is_err());
     }
 }

@@ -119,16 +119,16 @@ fn climb(
 ) -> Result<(), String> {
     let climb = Climb::new(ranks, asked.clock, asked.patience, asked.number);
     let by = |signatures| Clustering(Options { signatures, ..Options::default() });
-    let at = (&climb, levels);
     match asked.how {
-        How::Cluster => reduce(at, by(Signatures::Exact), own, asked, clustered),
-        How::Reference => reduce(at, by(Signatures::Reference), own, asked, clustered),
-        How::Plain => reduce(at, Merging::default(), own, asked, merged),
+        How::Cluster => reduce(&climb, levels, by(Signatures::Exact), own, asked, clustered),
+        How::Reference => reduce(&climb, levels, by(Signatures::Reference), own, asked, clustered),
+        How::Plain => reduce(&climb, levels, Merging::default(), own, asked, merged),
     }
 }
 
 fn reduce<R: Reduce<Error: Display>>(
-    (climb, levels): (&Climb, &Levels),
+    climb: &Climb,
+    levels: &Levels,
     how: R,
     own: impl FnOnce() -> Option<(Header, Section)>,
     asked: &Asked,

@@ -33,7 +33,7 @@ Following: With --follow the page is that of a program that runs, made anew ever
 returned. It says up to which time and of how many ranks it is; a browser that shows it loads it again by itself, at the same view, unless \
 something is being typed or selected there, or \"hold\" is pressed. Nothing is asked of the ranks, and no more than a quarter of a processor is used: each page is \
 followed by a pause of at least three times what it took. When the run ends the page becomes that of its trace. Which run has ended is seen by processes of this machine: \
-follow where st-record or a rank runs. Of a script that starts several jobs below one st-record the page shows the newest that records, and says which of how \
+follow where st-record or a rank runs. Of a script that starts several jobs below one st-record the page shows the newest that has recorded anything, and says which of how \
 many that is; --job names one. It is made anew until st-record ends, and is then the page of that job's trace.";
 
 /// The page.
@@ -60,7 +60,7 @@ pub struct ReportArgs {
     /// be, or what its ranks record into (.st-record-…, or that of mpirun … st-record -o). Needs -o
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["inputs", "window", "against", "view"])]
     pub follow: Option<PathBuf>,
-    /// With --follow: show this job of a script that starts several, the first is 1, in the place of the newest that records
+    /// With --follow: show this job of a script that starts several, the first is 1, in the place of the newest that has recorded anything
     #[arg(long, value_name = "N", value_parser = job, requires = "follow", conflicts_with = "inputs")]
     pub job: Option<usize>,
     /// With --follow: seconds from one page to the next, at least; more where a page takes long to be made

@@ -87,7 +87,8 @@ fn steps(from: f64, long: f64) -> impl Iterator<Item = (f64, f64)> {
     (0..).map(at).take_while(move |at| *at < from + long).map(move |at| (at, THICK.min(from + long - at)))
 }
 
-/// The style of each sub-cluster. Those that touch look different, unless one touches more of its hue than there are styles.
+/// The style of each sub-cluster. Those that touch look different, unless one touches more of its
+/// hue than there are styles that do (some eight), or its ranks are drawn smaller than lines are apart.
 pub(super) fn styles(grid: &Grid) -> Vec<Style> {
     let beside = neighbours(grid);
     let mut used = [0; HUES.len()];

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_cli::counted;
-use st_explain::{LoopId, Place, Stretch, Waited, stretches};
+use st_explain::{LoopId, Place, Stretch, Waited, stretches, waits_of_first_threads};
 use st_model::calls::CallId;
 use st_model::num::narrow;
 
@@ -23,6 +23,8 @@ use crate::window::Window;
 pub(crate) struct Handed {
     /// Iterations or phases of all ranks, and what lies between them.
     pub(crate) phases: u64,
+    /// What lies between them.
+    pub(crate) between: u64,
     /// Loops, or levels of phases.
     pub(crate) loops: usize,
     /// What they leave out.
@@ -46,29 +48,34 @@ pub(crate) fn phases(trace: &Trace, tell: Tell<'_>, format: &mut dyn Format) -> 
         }
         losses.add("calls whose times are not known", lane.calls.saturating_sub(lane.timed));
         let own = waits.remove(&lane.rank).unwrap_or_default();
+        loops.of_rank.clear();
         stretches(trace.section(lane), lane.rank, trace.by, own, &mut |stretch| {
-            tell(stretch.calls)?;
+            tell(stretch.events)?;
             loops.hand(trace, at, lane, stretch, format)
         })?;
     }
-    Ok(Handed { phases: loops.phases, loops: loops.met.len(), losses })
+    Ok(Handed { phases: loops.phases, between: loops.between, loops: loops.met.len(), losses })
 }
 
 /// The waits of each rank, if they are asked for: also those outside of the window, for phases are written as a whole.
-fn waits(trace: &Trace) -> Result<HashMap<u32, Vec<Waited>, FixedState>> {
-    let mut all: HashMap<u32, Vec<Waited>, FixedState> = HashMap::default();
-    if trace.waits {
-        let whole = Trace { window: Window::ALL, chosen: Chosen::default(), ..trace.clone() };
-        of_calls(&whole, &|_| Ok(()))?.each.iter().for_each(|w| all.entry(w.rank).or_default().push(*w));
+fn waits(trace: &Trace) -> Result<HashMap<u32, Vec<Waited>>> {
+    if !trace.waits {
+        return Ok(HashMap::new());
     }
-    Ok(all)
+    let whole = Trace { window: Window::ALL, chosen: Chosen::default(), ..trace.clone() };
+    let found = of_calls(&whole, &|_| Ok(()))?;
+    Ok(waits_of_first_threads(&found.each, &found.lanes))
 }
 
 /// Loops and functions that have been met.
 #[derive(Default)]
 struct Loops {
     phases: u64,
-    met: HashMap<LoopId, Loop, FixedState>,
+    between: u64,
+    /// Their numbers.
+    met: HashMap<LoopId, u32, FixedState>,
+    /// As they are called on the rank that is cut, where another call may begin them than elsewhere.
+    of_rank: HashMap<LoopId, Loop, FixedState>,
     functions: HashMap<CallId, String, FixedState>,
 }
 
@@ -81,24 +88,25 @@ impl Loops {
         stretch: &Stretch,
         format: &mut dyn Format,
     ) -> Result<()> {
-        let Stretch { of, place, enter, calls, moment } = stretch;
+        let Stretch { of, place, enter, calls, moment, .. } = stretch;
         let since = |time: i64| time.saturating_sub(trace.zero.unwrap_or(0));
         let times = (since(moment.begin), since(moment.end));
         let first = (since(*enter), times.1);
         let Place { call, site } = *place;
         let site = site.and_then(|id| trace.sites.number(id));
         let function = self.functions.entry(call).or_insert_with(|| name(trace, call));
-        let number = narrow(self.met.len());
+        let next = narrow(self.met.len());
         let of = of.map(|(id, turn)| {
+            let number = *self.met.entry(id).or_insert(next);
             let place = site.map_or("", |site| trace.sites.place(site));
             let make = || Loop::new(id, number, function, place);
-            (&*self.met.entry(id).or_insert_with(make), turn)
+            (&*self.of_rank.entry(id).or_insert_with(make), turn)
         });
-        // Numbers of loops are the same whatever part of the run is written.
+        // Numbers of loops are the same whatever part of the run's time is written.
         if !trace.window.has(times) || !trace.chosen.is_in_phase(lane.rank, Some(first)) {
             return Ok(());
         }
-        self.phases += 1;
+        *(if of.is_some() { &mut self.phases } else { &mut self.between }) += 1;
         format.phase(&Phase {
             at,
             lane: *lane,

@@ -183,6 +183,11 @@ fn written(
     let shared = walk(trace, by_rank, &tell, format).map_err(about)?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
+    if trace.level == Level::Summary {
+        let partly = trace.lanes.iter().filter(|lane| lane.timed > 0);
+        let untimed = partly.map(|lane| lane.calls.saturating_sub(lane.timed)).sum();
+        losses.add("calls whose times are not known", untimed);
+    }
     losses.take_in(shared.unmatched());
     losses.take_in(shared.losses);
     Ok(losses)
@@ -272,14 +277,17 @@ fn tell_size(trace: &Trace, kind: &FormatKind, args: &Args) {
 
 /// Says how many phases it was.
 fn tell_phases(handed: &Handed, trace: &Trace, args: &Args) {
+    let what = if trace.by == By::Loop { "iteration" } else { "phase" };
+    let written = [(handed.phases, what), (handed.between, "part")].map(|(n, what)| counted(n, what));
+    args.talk.note(NAME, format_args!("{}, and {} between these", written[0], written[1]));
     if handed.loops > 0 {
-        return args.talk.note(NAME, format_args!("{} written", counted(handed.phases, "phase")));
+        return;
     }
     let (none, other) = match trace.by {
         By::Loop => ("no loop around calls is known", "--by pcontrol, if the program says when phases begin"),
         By::Pcontrol => ("the program does not say when phases begin", "--by loop"),
     };
-    args.talk.warn(NAME, format_args!("{none}: what each rank does is one phase, or try {other}"));
+    args.talk.warn(NAME, format_args!("{none}: what each rank does is one part, or try {other}"));
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -195,7 +195,7 @@ fn where_a_rank_stopped_is_told_and_kept() {
         ("{\"ended\":2}", "line 3: ended: 2 is none of 2 ranks"),
         ("{\"ended\":\"a\"}", "ended: \"a\" is no rank"),
         ("{\"ended\":0,\"inside\":\"MPI_Barrier\"}", "entered is missing"),
-        ("{\"ended\":0,\"inside\":\"exit\",\"entered\":10}", "call: exit is no function of MPI"),
+        ("{\"ended\":0,\"inside\":\"exit\",\"entered\":10}", "inside: exit is no function of MPI"),
         ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"entered\":9}", "entered: 9 is before 10"),
         ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"site\":7,\"entered\":10}", "site: 7 is not described"),
         ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"entered\":4611686018427387904}", "73 years"),

@@ -1,4 +1,4 @@
-//! Lines that say where threads stopped, written and read.
+//! Lines that say where threads stopped, written.
 
 use serde_json::{Map, Value};
 

@@ -96,7 +96,7 @@ impl Climb {
             load = self.gather(levels, load, *child, head);
         }
         let end = match told {
-            Some((parent, ask, end)) => self.hand_up(levels, load, (parent, ask, end)),
+            Some((parent, ask, end)) => self.hand_up(levels, load, parent, ask, end),
             None => {
                 let until = self.begun + 2 * self.limit(self.levels());
                 let in_time = || self.clock.now() < until;
@@ -142,7 +142,9 @@ impl Climb {
         &self,
         levels: &Levels,
         load: Result<L, String>,
-        (parent, ask, end): (c_int, Receive, Receive),
+        parent: c_int,
+        ask: Receive,
+        end: Receive,
     ) -> Result<(), String> {
         let Ranks { rank, size, .. } = self.ranks;
         let more_follow = rank & -rank < size - rank;

@@ -53,7 +53,7 @@ fn phases_follow_each_other_and_come_to_the_sums_of_calls() {
         }
         // Those of st-stat.
         let mut known = BTreeMap::new();
-        for of in phases(&made.sections, PhasesBy::Loop, &found.each).unwrap() {
+        for of in phases(&made.sections, PhasesBy::Loop, &found.each, &found.lanes).unwrap() {
             for turn in &of.turns {
                 let sums = known.entry((of.turns.len(), turn.number)).or_insert((0, 0, 0));
                 *sums = (sums.0 + turn.time, sums.1 + turn.mpi, sums.2 + turn.wait);
