@@ -10,7 +10,7 @@ use st_model::check::check;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(sizes) = Sizes::of(bytes) else { return };
     let mut importer = Importer::new(4, false);
-    if read(bytes, &sizes, (1, 4), &mut importer).is_err() {
+    if read(bytes, &sizes, 1, 4, &mut importer).is_err() {
         return;
     }
     let Ok(_) = importer.finish(|section| {
