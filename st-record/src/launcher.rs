@@ -33,15 +33,24 @@ pub const ENVIRONMENT: [&str; 2] = ["OMPI_MCA_mca_base_env_list_internal", "HYDR
 /// The list for users: the parameter, and its variable. Where it is in use what ranks get goes into it, too.
 pub const LIST: &str = "mca_base_env_list";
 const LIST_VARIABLE: &str = "OMPI_MCA_mca_base_env_list";
+/// What stands between its variables, and where Open MPI is told so.
+const DELIMITER: &str = ";";
+const DELIMITER_OPTION: &str = "mca_base_env_list_delimiter";
+const DELIMITER_VARIABLE: &str = "OMPI_MCA_mca_base_env_list_delimiter";
 
 /// A user's list with more variables.
-fn listed(theirs: &OsStr, variables: &[(String, OsString)]) -> OsString {
+fn listed(theirs: &OsStr, variables: &[(String, OsString)], delimiter: &OsStr) -> OsString {
     let mut list = theirs.to_owned();
     for (name, value) in variables {
-        list.push(format!(";{name}="));
+        list.push(delimiter);
+        list.push(format!("{name}="));
         list.push(value);
     }
     list
+}
+
+fn delimiter() -> OsString {
+    std::env::var_os(DELIMITER_VARIABLE).unwrap_or_else(|| DELIMITER.into())
 }
 
 /// Settings of [`ENVIRONMENT`] for launchers that a script starts by their full path, each with the recorder of its MPI; those
@@ -60,7 +69,7 @@ pub fn by_environment(directory: &Path, by_list: bool) -> Result<Vec<(&'static s
         && let Ok((name, value)) = preload(Interface::Of(Mpi::Openmpi))
     {
         all.push(match std::env::var_os(LIST_VARIABLE) {
-            Some(theirs) => (LIST_VARIABLE, listed(&theirs, &[(name, value)])),
+            Some(theirs) => (LIST_VARIABLE, listed(&theirs, &[(name, value)], &delimiter())),
             None => {
                 let mut list = OsString::from(format!("{name}="));
                 list.push(value);
@@ -224,16 +233,19 @@ fn with_list(
     variable: Option<OsString>,
 ) -> Option<Vec<OsString>> {
     let options = programs(words).first().map_or(words.len(), |program| program.start);
-    let is_option = |at: &usize| {
-        let option = words[*at].to_string_lossy();
-        ["mca", "gmca"].contains(&option.trim_start_matches('-')) && words[*at + 1] == LIST
+    let option = |name: &str| {
+        (1..options.saturating_sub(2)).find(|at| {
+            let option = words[*at].to_string_lossy();
+            ["mca", "gmca"].contains(&option.trim_start_matches('-')) && words[*at + 1] == *name
+        })
     };
     let mut out = words.to_vec();
     // An option hides the variable.
-    if let Some(at) = (1..options.saturating_sub(2)).find(is_option) {
-        out[at + 2] = listed(&words[at + 2], variables);
+    let delimiter = option(DELIMITER_OPTION).map_or_else(delimiter, |at| words[at + 2].clone());
+    if let Some(at) = option(LIST) {
+        out[at + 2] = listed(&words[at + 2], variables, &delimiter);
     } else {
-        out.splice(1..1, ["--mca".into(), LIST.into(), listed(&variable?, variables)]);
+        out.splice(1..1, ["--mca".into(), LIST.into(), listed(&variable?, variables, &delimiter)]);
     }
     Some(out)
 }
@@ -364,6 +376,10 @@ mod tests {
                 "mpirun -n 2 -mca mca_base_env_list X=3;A=1;B=2 sh"
             );
         }
+        assert_eq!(
+            with("mpirun --mca mca_base_env_list_delimiter , --mca mca_base_env_list X=3 sh", None).unwrap(),
+            "mpirun --mca mca_base_env_list_delimiter , --mca mca_base_env_list X=3,A=1,B=2 sh"
+        );
         // A program's own words.
         assert_eq!(with("mpirun -n 2 sh --mca mca_base_env_list X=3", None), None);
         assert_eq!(with("mpirun --mca mca_base_env_list", None), None);

@@ -21,7 +21,9 @@ pub(crate) fn told(row: &Row, given: &Map<String, Value>, failed: bool) -> Resul
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(_)) if row.slot(BYTES).is_some() => Ok(None),
         Some(value) => {
-            let bytes = value.as_i64().filter(|bytes| *bytes >= 0 || failed);
+            // A probe that has found nothing says of how many bytes that was, too.
+            let nothing = given.get("flag") == Some(&Value::Bool(false));
+            let bytes = value.as_i64().filter(|bytes| *bytes >= 0 || failed || nothing);
             bytes.map(Some).ok_or_else(|| format!("{BYTES}: {value} is no whole number from 0 on"))
         }
     }

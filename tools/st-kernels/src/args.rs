@@ -51,8 +51,8 @@ pub struct Options {
     /// Open borders instead of periodic ones (stencils)
     #[arg(long)]
     pub open: bool,
-    /// Computing takes more or less: this is the standard deviation of ranks, and of each time that a rank computes; others wait
-    /// for who is late, and all clocks agree
+    /// Computing takes more or less: this, 0 to 28, is the standard deviation of ranks, and of each time that a rank computes;
+    /// others wait for who is late, and all clocks agree
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent, requires = "paper",
           help_heading = "On paper")]
     pub noise: f64,

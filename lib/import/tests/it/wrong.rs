@@ -24,6 +24,13 @@ fn send(rest: &str) -> String {
 }
 
 #[test]
+fn a_probe_that_has_found_nothing_is_read_as_it_is_written() {
+    let probe = |flag: bool| call("MPI_Iprobe", &format!("\"source\":0,\"flag\":{flag},\"bytes\":-1"));
+    assert!(words(&probe(false)).contains(&-1));
+    assert!(read(&probe(true)).unwrap_err().contains("bytes: -1 is no whole number"));
+}
+
+#[test]
 fn amounts_that_cannot_be_are_refused() {
     let pairs = "\"sendcounts\":[8],\"recvcounts\":[8],\"bytes\":8";
     let cases = [
