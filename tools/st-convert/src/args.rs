@@ -134,7 +134,7 @@ between calls, mpi_ns in calls and, with --waits, wait_ns, how much of that is w
 --until and --phase, which chooses by the first call, phases are written as a whole; --sites is refused. It takes time by the number of calls, and memory by that of loops, but with --waits for each wait. Calls of other threads are counted as left out.
 
 --level summary: in csv and parquet a row for each function, call site and rank in the table totals: rank; function; site; calls; time_ns; before_ns, the time between the calls and those before them on their threads; \
-sent_bytes; received_bytes; with --waits wait_ns. With --sites or --phase there is no before_ns. Beside it and phases stands the table sites, beside totals also ranks. Extrap and cube have nothing but this level, simgrid, goal and paraver nothing but calls.
+sent_bytes; received_bytes; with --waits wait_ns. Where times of some of these calls are not known there is neither time_ns nor before_ns; with --sites or --phase there is no before_ns. Beside it and phases stands the table sites, beside totals also ranks. Extrap and cube have nothing but this level, simgrid, goal and paraver nothing but calls.
 
 perfetto: a process per rank (number and process id are one more than the rank), a track per thread, a slice per call with its parameters and call site as \
 arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \

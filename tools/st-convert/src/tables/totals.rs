@@ -20,8 +20,10 @@ type At = (Option<u32>, CallId);
 #[derive(Clone, Copy, Default, Debug)]
 struct Sums {
     calls: u64,
-    /// In calls, ns; `None` if no time is known.
+    /// In calls whose times are known, ns.
     ns: Option<u64>,
+    /// Times of some are not: then sums of the others would pass for those of all.
+    untimed: bool,
     /// Between them and the calls before, ns.
     before: Option<u64>,
     sent: u64,
@@ -55,7 +57,10 @@ impl Totals {
         let add = |sum: &mut Option<u64>, from: i64, to: i64| {
             *sum = Some(sum.unwrap_or(0).saturating_add(saturate(to.saturating_sub(from))));
         };
-        let Some((enter, exit)) = call.times else { return Ok(()) };
+        let Some((enter, exit)) = call.times else {
+            sums.untimed = true;
+            return Ok(());
+        };
         add(&mut sums.ns, enter, exit);
         // Between calls that are chosen others may lie.
         let last = self.last.insert(call.at, exit).filter(|_| trace.chosen.is_all());
@@ -79,6 +84,7 @@ impl Totals {
         };
         for ((site, call), sums) in std::mem::take(&mut self.sums) {
             let function = self.functions.entry(call).or_insert_with(|| name(trace, call));
+            let known = |ns: Option<u64>| ns.filter(|_| !sums.untimed).map_or(Cell::None, count);
             let wait = || waits.get(&(rank, (site, call))).copied().unwrap_or(0);
             sink.row(
                 TOTALS,
@@ -87,8 +93,8 @@ impl Totals {
                     Cell::Text(function),
                     maybe(site),
                     count(sums.calls),
-                    sums.ns.map_or(Cell::None, count),
-                    sums.before.map_or(Cell::None, count),
+                    known(sums.ns),
+                    known(sums.before),
                     count(sums.sent),
                     count(sums.received),
                     trace.waits.then(wait).map_or(Cell::None, count),

@@ -10,6 +10,7 @@ use crate::viewers::{ns, slices};
 use st_explain::{PhasesBy, analyse_each, phases};
 use st_kernels::Kernel;
 use st_model::calls::names;
+use st_model::columns::{Chunk, ColumnWriter};
 use st_reduce::merge::merge;
 
 fn said(made: &Made, words: &[&str]) -> (Option<i32>, String) {
@@ -207,6 +208,27 @@ fn without_times_there_are_sums_of_calls_and_no_phases() {
     let (path, _) = merged.convert(&["--level", "summary", "-o", "app.csv"]);
     let rows = csv(&path, "totals");
     assert!(sum(&rows, "calls") > 0 && rows.iter().all(|row| row["time_ns"].is_empty()), "{rows:?}");
+}
+
+#[test]
+fn sums_of_calls_of_which_some_have_no_times_are_none() {
+    let mut sections = kernel(Kernel::Stencil2d).sections;
+    let (_, column) = &mut sections[0].threads[0].columns[0];
+    let mut writer = ColumnWriter::resume(0, 0);
+    let mut chunks: Vec<Chunk> =
+        column.times().take(20).filter_map(|(enter, exit)| writer.push(enter, exit)).collect();
+    chunks.extend(writer.flush());
+    column.chunks = chunks;
+    let made = Made::of(sections);
+    let (path, _) = made.convert(&["--level", "summary", "-o", "app.csv"]);
+    let has_time = |rank: &str, function: &str| {
+        let rows = csv(&path, "totals");
+        let row = rows.iter().find(|row| row["rank"] == rank && row["function"] == function).unwrap();
+        assert_eq!(row["time_ns"].is_empty(), row["before_ns"].is_empty());
+        !row["time_ns"].is_empty()
+    };
+    assert!(has_time("0", names::MPI_Comm_rank) && has_time("1", names::MPI_Waitall));
+    assert!(!has_time("0", names::MPI_Waitall) && !has_time("0", names::MPI_Finalize));
 }
 
 #[test]
