@@ -125,6 +125,13 @@ replay_error() {
         END { print 100 * (replayed - recorded) / recorded }'
 }
 
+# `sum COLUMN`: of a table of st-stat; fails if there is no such column.
+sum() {
+    awk -F, -v what="$1" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; if (!(what in at)) { missing = 1; exit 1 }; next } { n += $at[what] }
+        END { if (!missing) printf "%.0f\n", n }'
+}
+
 # Seconds of processor time that a command takes; what it prints is dropped. None if it fails.
 cpu() {
     local TIMEFORMAT='%U %S' took

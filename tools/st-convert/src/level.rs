@@ -18,11 +18,7 @@ impl Level {
     pub(crate) const ALL: &'static [Self] = &[Self::Calls, Self::Phases, Self::Summary];
 
     /// Its name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Calls => "calls",
-            Self::Phases => "phases",
-            Self::Summary => "summary",
-        }
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }

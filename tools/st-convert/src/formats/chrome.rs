@@ -4,6 +4,7 @@
 //! call that sends it to the one that completes its receive.
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
@@ -105,11 +106,12 @@ impl Chrome<'_> {
     fn slice(
         &mut self,
         category: &str,
-        (lane, (begin, end)): (&Lane, (i64, i64)),
+        lane: &Lane,
+        times: Range<i64>,
         name: &Value,
         args: &Value,
     ) -> Result<()> {
-        let (pid, tid, ts, dur) = (lane.rank, lane.thread, micros(begin), micros(end.saturating_sub(begin)));
+        let (pid, tid, ts, dur) = (lane.rank, lane.thread, micros(times.start), micros(times.end.saturating_sub(times.start)));
         self.line(&format!(
             "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{name},\"pid\":{pid},\"tid\":{tid},\"ts\":{ts},\
              \"dur\":{dur},\"args\":{args}}}"
@@ -138,13 +140,13 @@ impl Format for Chrome<'_> {
         self.losses.add("parts in collective operations", joined.count().to_u64());
         let args = Value::Object(parameters(call, &self.trace.sites));
         let name = Value::String(function(call));
-        self.slice("mpi", (&call.lane, (enter, exit)), &name, &args)
+        self.slice("mpi", &call.lane, enter..exit, &name, &args)
     }
 
     fn phase(&mut self, phase: &Phase<'_>) -> Result<()> {
         let args = Value::Object(of_phase(phase, &self.trace.sites));
         let name = Value::from(phase.name());
-        self.slice("phase", (&phase.lane, phase.times), &name, &args)
+        self.slice("phase", &phase.lane, phase.times.0..phase.times.1, &name, &args)
     }
 
     fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {

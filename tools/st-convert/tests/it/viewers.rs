@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{At, KERNELS, Known, Made, kernel};
-use crate::wire::{Field, fields};
+use crate::wire::{Field, Message, fields};
 use serde_json::Value;
 use st_kernels::Kernel;
 
@@ -95,6 +95,14 @@ struct Read {
     sites: BTreeSet<String>,
 }
 
+/// Texts that a packet gives numbers to, by kind and number.
+fn interned(packet: &Message<'_>) -> impl Iterator<Item = ((u64, u64), String)> {
+    packet.of(12).flat_map(|data| data.message().all).map(|(kind, interned)| {
+        let entry = interned.message();
+        ((kind, entry.number(1)), entry.text(2))
+    })
+}
+
 /// Reads packets by the numbers of their fields.
 fn perfetto(bytes: &[u8]) -> Read {
     let mut texts: BTreeMap<(u64, u64), String> = BTreeMap::new();
@@ -102,10 +110,7 @@ fn perfetto(bytes: &[u8]) -> Read {
     let mut out = Read::default();
     for (_, packet) in fields(bytes) {
         let packet = packet.message();
-        for (kind, interned) in packet.of(12).flat_map(|data| data.message().all) {
-            let entry = interned.message();
-            texts.insert((kind, entry.number(1)), entry.text(2));
-        }
+        texts.extend(interned(&packet));
         for track in packet.of(60).map(|track| track.message()) {
             tracks.insert(track.number(1), track);
         }
@@ -154,10 +159,7 @@ pub(crate) fn slices(bytes: &[u8]) -> Vec<(u32, (i64, i64, i64), String)> {
     let (mut tracks, mut all, mut open) = (BTreeMap::new(), Vec::new(), None);
     for (_, packet) in fields(bytes) {
         let packet = packet.message();
-        for (kind, interned) in packet.of(12).flat_map(|data| data.message().all) {
-            let entry = interned.message();
-            texts.insert((kind, entry.number(1)), entry.text(2));
-        }
+        texts.extend(interned(&packet));
         for track in packet.of(60).map(|track| track.message()) {
             let pid = track.of(4).next().map(|thread| thread.message().number(1));
             tracks.extend(pid.map(|pid| (track.number(1), u32::try_from(pid - 1).unwrap())));
