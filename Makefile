@@ -1,17 +1,18 @@
 # The two commands: `make demo` shows it, `make test` proves it. `make help` lists the rest.
-# Crates that are built from an MPI's headers are built once per MPI found (tools/mpis), each in its own target directory; for the
-# standard's binary interface that is the recorder alone. MPICC=WRAPPER names an MPI that comes before those in PATH.
+# What links MPI is built once per MPI found (tools/mpis), each in its own target directory; the recorder, which links none, once for all.
+# MPICC=WRAPPER names an MPI that comes before those in PATH.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-MPI_CRATES := st-pmpi st-engine
+MPI_CRATES := st-engine
 # `make python` checks and builds the Python package.
 NO_MPI := --workspace $(MPI_CRATES:%=--exclude %) --exclude st-python
 ONLY_MPI := $(MPI_CRATES:%=-p %)
-INSTALLED := libst_pmpi.so st-engine st-kernels-mpi
+INSTALLED := st-engine st-kernels-mpi
+RECORDER := target/release/libst_pmpi.so
 # Not in the demo, and a file of its own: what reads and writes others' formats is large.
 APART := st-convert
 PROGRAMS := st-record st-sync st-cluster st-merge st-view st-stat st-replay st-kernels
@@ -36,13 +37,14 @@ help: ## list the targets
 
 build: ## build everything for every MPI found
 	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p st-pmpi
 	@tools/seed
 	$(CARGO) build --release --locked $(APART:%=-p %)
 	$(call with_mpi,openmpi mpich,$(CARGO) build --release --locked $(ONLY_MPI))
-	$(call with_mpi,abi,$(CARGO) build --release --locked -p st-pmpi)
 
 build-demo:
 	$(CARGO) build --release --locked $(PROGRAMS:%=-p %)
+	$(CARGO) build --release --locked -p st-pmpi
 	@tools/seed
 	$(call with_mpi,openmpi,$(CARGO) build --release --locked $(ONLY_MPI))
 
@@ -95,8 +97,7 @@ clippy:
 clippy-mpi:
 	tools/mpis | while read -r name wrapper; do \
 	    $(CARGO) clean -q --locked -p mpi-sys; \
-	    crates="$(ONLY_MPI)"; [ $$name != abi ] || crates="-p st-pmpi"; \
-	    MPICC=$$wrapper $(CARGO) clippy --locked $$crates --all-targets -- -D warnings </dev/null; \
+	    MPICC=$$wrapper $(CARGO) clippy --locked $(ONLY_MPI) --all-targets -- -D warnings </dev/null; \
 	done
 
 doc:
@@ -131,7 +132,6 @@ unit:
 
 unit-mpi:
 	$(call with_mpi,openmpi mpich,$(CARGO) test --release --locked $(ONLY_MPI))
-	$(call with_mpi,abi,$(CARGO) test --release --locked -p st-pmpi)
 
 e2e:
 	$(CARGO) test --release --locked -p st-tests --test e2e
@@ -188,6 +188,8 @@ install: build completions ## install below PREFIX (default /usr/local; DESTDIR 
 	install -s target/release/st-programs $(DESTDIR)$(PREFIX)/bin/st-record
 	for p in $(filter-out st-record,$(PROGRAMS)); do ln -f $(DESTDIR)$(PREFIX)/bin/{st-record,$$p}; done
 	install -s $(APART:%=target/release/%) $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/lib/st
+	install -s $(RECORDER) $(DESTDIR)$(PREFIX)/lib/st
 	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; done
 	tools/mpis | while read -r name wrapper; do \
 	    install -d $(DESTDIR)$(PREFIX)/lib/st/$$name; \
@@ -201,7 +203,7 @@ install: build completions ## install below PREFIX (default /usr/local; DESTDIR 
 	done
 
 install-debug: build ## install the debugging symbols of what install puts there, found by build-id, below PREFIX/lib/debug
-	for f in target/release/st-programs $(APART:%=target/release/%) $$(tools/mpis | while read -r name wrapper; do \
+	for f in target/release/st-programs $(APART:%=target/release/%) $(RECORDER) $$(tools/mpis | while read -r name wrapper; do \
 	    printf '%s ' $$(ls $(INSTALLED:%=target/$$name/release/%) 2>/dev/null); done); do \
 	    id=$$(readelf -n $$f | sed -n 's/.*Build ID: //p'); \
 	    to=$(DESTDIR)$(PREFIX)/lib/debug/.build-id/$${id:0:2}; \

@@ -214,7 +214,7 @@ killed it stays; the next recording there names it, --recover packs it, and othe
 streams.
 
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
-libst_pmpi.so of the program's MPI, and then:
+libst_pmpi.so, and then:
   ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
   ST_JOBS         a directory in which jobs that have the same ST_OUTPUT number themselves: those after the first record into
                   job-2, job-3, ... there; without it they replace each other's streams
@@ -233,9 +233,7 @@ libst_pmpi.so of the program's MPI, and then:
   ST_MERGE_TIMEOUT seconds (--merge-timeout)
   ST_REDUCE_EVERY seconds (--reduce-every)
   ST_QUIET        1: say nothing but errors (--quiet)
-  ST_RECORDERS    recorders of all binary interfaces, separated by colons: where the program loads an MPI that the one in LD_PRELOAD
-                  is not for, the right one takes its place
-  ST_LIBRARY_PATH a directory to look for recorders in first, in subdirectories openmpi, mpich and abi
+  ST_LIBRARY_PATH a directory to look for the recorder in first
 
 Exit status: the program's own, or 128 and the number of the signal that ended it. Of st-record itself: 2 wrong usage; 125 if it fails \
 before the program starts, or --must-record is not fulfilled; 127 if the program is not found; 1 if packing fails after a program \

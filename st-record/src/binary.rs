@@ -1,6 +1,5 @@
 //! What an executable file is: how it is linked, and which functions it calls.
 
-use anyhow::Result;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, ReadCache, elf};
 use st_cli::Mpi;
@@ -105,7 +104,7 @@ fn parse(listed: &str) -> Vec<Library> {
     listed.lines().filter_map(line).collect()
 }
 
-/// The binary interface of an MPI: what a recorder is built for.
+/// The binary interface of an MPI.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Interface {
     /// One MPI's own, and that of its kin.
@@ -115,21 +114,6 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Of(Mpi::Openmpi), Self::Of(Mpi::Mpich), Self::Standard];
-
-    /// The file `name` that was built for it.
-    ///
-    /// # Errors
-    ///
-    /// If there is none; the message says where it was looked for.
-    pub fn find(self, name: &str) -> Result<PathBuf> {
-        match self {
-            Self::Of(mpi) => mpi.find(name),
-            Self::Standard => st_cli::find_standard(name),
-        }
-    }
-
     /// The MPI whose own it is.
     #[must_use]
     pub fn mpi(self) -> Option<Mpi> {

@@ -179,14 +179,13 @@ fn of_script(report: &mut Report, file: &Path, interpreter: &str, launcher: Opti
     for path in script::beyond(file) {
         report.problem(format!("the script starts {path} by its full path, where st-record cannot come in"));
     }
-    let Some(mpi) = launcher else {
+    if launcher.is_none() {
         for program in script::alone(file) {
             report.problem(format!("the script starts {program} without a launcher, and it is not recorded"));
         }
         report.unless = Some(BY_LAUNCHERS);
-        return report.line("recorder", "the one of each launcher that the script starts");
-    };
-    recorder(report, Interface::Of(mpi), None);
+    }
+    recorder(report, None);
 }
 
 fn is_python(file: &Path) -> bool {
@@ -215,8 +214,8 @@ fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
             let last = errors.lines().last().unwrap_or("it ended early").to_owned();
             report.problem(format!("mpi4py cannot be loaded: {last}"));
         }
-        if let Some(mpi) = launcher {
-            recorder(report, Interface::Of(mpi), None);
+        if launcher.is_some() {
+            recorder(report, None);
         }
         return;
     }
@@ -313,13 +312,13 @@ fn without(report: &mut Report, file: &Path, libraries: &[&Path], launcher: Opti
     let shell = ["sh", "bash", "dash", "zsh"].iter().any(|s| file.ends_with(s));
     match launcher {
         // What it starts in its turn has the recorder, too.
-        Some(mpi) => {
+        Some(_) => {
             report.unless = Some(MAY_LOAD);
-            recorder(report, Interface::Of(mpi), None);
+            recorder(report, None);
         }
         None if shell => {
             report.unless = Some(BY_LAUNCHERS);
-            report.line("recorder", "the one of each launcher that it starts");
+            recorder(report, None);
         }
         None => report.problem("the program links no MPI"),
     }
@@ -344,19 +343,19 @@ fn shown(library: &Library) -> String {
 /// A library, and which functions the program takes from elsewhere.
 type Used<'a> = (&'a Path, &'a BTreeSet<String>);
 
-/// The recorder of the program's MPI, if the launcher's is the same.
+/// The recorder, if the launcher is the program's MPI's.
 fn agree(report: &mut Report, program: Interface, library: Option<Used<'_>>, launcher: Option<Mpi>) {
     if let (Some(p), Some(l)) = (program.mpi(), launcher)
         && p != l
     {
         report.problem(format!("the program links {p}, and the launcher is {l}'s: each rank will be alone"));
     }
-    recorder(report, program, library);
+    recorder(report, library);
 }
 
-/// The recorder for an MPI, and what it would miss of its library, if that is known.
-fn recorder(report: &mut Report, interface: Interface, library: Option<Used<'_>>) {
-    let path = match interface.find(LIBRARY) {
+/// The recorder, and what it would miss of the program's library, if that is known.
+fn recorder(report: &mut Report, library: Option<Used<'_>>) {
+    let path = match st_cli::find_common(LIBRARY) {
         Ok(path) => path,
         Err(e) => return report.problem(e.to_string()),
     };
@@ -377,8 +376,7 @@ fn recorder(report: &mut Report, interface: Interface, library: Option<Used<'_>>
     if !called.is_empty() {
         let n = called.len();
         report.problem(format!(
-            "{n} functions that the program names are not known to the recorder, and calls of them are missed: {}; make build \
-             MPICC=… with the compiler wrapper of a newer MPI builds one that knows them",
+            "{n} functions that the program names are not known to the recorder, and calls of them are missed: {}",
             some(&called)
         ));
     }

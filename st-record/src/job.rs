@@ -5,15 +5,11 @@
 //! call the real one with those options ([`stand_in`]).
 
 use crate::args::Args;
-use crate::binary::Interface;
-use crate::launcher::{
-    self, LAUNCHERS, PRELOAD, RECORDERS, is_launcher, preload, recorders, with_environment,
-};
+use crate::launcher::{self, LAUNCHERS, PRELOAD, is_launcher, preload, with_environment};
 use crate::script;
 use crate::target::{self, Target, of_launcher};
-use crate::wrapped_command::{self, mpi_of};
+use crate::wrapped_command::{self, recordable};
 use anyhow::{Context, Result, anyhow, bail};
-use st_cli::Mpi;
 use std::convert::Infallible;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -28,9 +24,8 @@ const STAND_INS: &str = "bin";
 const NUMBERS: &str = ".jobs";
 const JOBS: &str = "ST_JOBS";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 17] = [
+const VARIABLES: [&str; 16] = [
     "ST_OUTPUT",
-    RECORDERS,
     JOBS,
     "ST_TIME",
     "ST_TIME_BUDGET",
@@ -66,7 +61,6 @@ impl From<anyhow::Error> for Failure {
 /// The variables of a recording into a directory, without the preloaded library.
 fn variables(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
     let mut all = vec![("ST_OUTPUT".to_owned(), directory.as_os_str().to_owned())];
-    all.extend(recorders());
     all.extend(args.environment().into_iter().map(|(n, v)| (n.to_owned(), v)));
     all
 }
@@ -82,14 +76,15 @@ fn variables_of_jobs(args: &Args, directory: &Path) -> Vec<(String, OsString)> {
 ///
 /// # Errors
 ///
-/// If the command does not exist, is statically linked, or its MPI has no recorder.
+/// If the command does not exist or is statically linked, or the recorder is missing.
 pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     let words = &args.command;
     let file = startable(&words[0])?;
     let mut variables = variables_of_jobs(args, directory);
     let mut command;
     if is_launcher(&words[0]) {
-        variables.push(preload(mpi_of(words)?)?);
+        recordable(words)?;
+        variables.push(preload()?);
         let words = with_environment(words, &variables, of_launcher(&file));
         command = Command::new(&file);
         command.arg0(&words[0]).args(&words[1..]);
@@ -99,8 +94,8 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     command.arg0(&words[0]).args(&words[1..]);
     let recorded = wrapped_command::recorded(words);
     let target = inspect(recorded)?;
-    if let Target::Links(mpi) = target {
-        variables.push(preload(mpi)?);
+    if target == Target::Links {
+        variables.push(preload()?);
     }
     // Another one may start a launcher instead of what it is told to.
     if target == Target::Other || recorded.len() < words.len() {
@@ -131,30 +126,29 @@ fn inspect(words: &[OsString]) -> Result<Target> {
     }
 }
 
-/// Shell commands that set what a job's ranks need to record into a directory. Of no command, the MPI is that of the
-/// `mpirun` in `PATH`.
+/// Shell commands that set what a job's ranks need to record into a directory.
 ///
 /// # Errors
 ///
-/// If the MPI is not known, its recorder is missing, or the program is statically linked.
+/// If the command does not exist, the recorder is missing, or the program is statically linked.
 pub fn environment(args: &Args, directory: &Path) -> Result<String> {
     let usual = [OsString::from("mpirun")];
     let words = if args.command.is_empty() { &usual[..] } else { wrapped_command::recorded(&args.command) };
     if target::resolve(&words[0]).is_none() {
         bail!("{}: command not found", words[0].display());
     }
-    let mpi = match inspect(words)? {
-        Target::Links(mpi) => mpi,
-        Target::Other if is_launcher(&words[0]) => mpi_of(words)?,
-        Target::Other => mpi_of(&usual)?,
-    };
+    if is_launcher(&words[0]) {
+        recordable(words)?;
+    } else {
+        inspect(words)?;
+    }
     // From here on, the next job is the first again, and replaces what is there.
     let numbers = directory.join(NUMBERS);
     if numbers.exists() {
         std::fs::remove_dir_all(&numbers).with_context(|| format!("{}: cannot remove", numbers.display()))?;
     }
     let mut all = variables_of_jobs(args, directory);
-    all.push(preload(mpi)?);
+    all.push(preload()?);
     let quoted = |v: &OsString| v.to_string_lossy().replace('\'', "'\\''");
     Ok(all.iter().map(|(n, v)| format!("export {n}='{}'\n", quoted(v))).collect())
 }
@@ -206,7 +200,8 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
     words[0] = real.clone().into_os_string();
     let mut variables: Vec<_> =
         VARIABLES.iter().filter_map(|n| Some(((*n).to_owned(), env::var_os(n)?))).collect();
-    variables.push(preload(mpi_of(&words)?)?);
+    recordable(&words)?;
+    variables.push(preload()?);
     let words = with_environment(&words, &variables, of_launcher(&real));
     let path = env::join_paths(rest).context("PATH")?;
     let mut command = Command::new(&real);
@@ -227,21 +222,15 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
 ///
 /// # Errors
 ///
-/// If the program does not exist, is statically linked, or its MPI has no recorder. There is no other way to return.
-pub fn become_rank(args: &Args, directory: &Path, launcher: Option<Mpi>) -> Result<Infallible, Failure> {
+/// If the program does not exist or is statically linked, or the recorder is missing. There is no other way to return.
+pub fn become_rank(args: &Args, directory: &Path) -> Result<Infallible, Failure> {
     let words = &args.command;
     let file = startable(&words[0])?;
-    let mpi = match inspect(wrapped_command::recorded(words))? {
-        Target::Links(mpi) => mpi,
-        Target::Other => {
-            let pmix = env::var_os("PMIX_RANK").is_some();
-            launcher.map_or_else(|| launcher::any(pmix), |mpi| Ok(Interface::Of(mpi)))?
-        }
-    };
+    inspect(wrapped_command::recorded(words))?;
     let mut variables = variables(args, directory);
     // Each is a recording of its own, also within another.
     variables.push((JOBS.to_owned(), OsString::new()));
-    variables.push(preload(mpi)?);
+    variables.push(preload()?);
     let error = Command::new(&file).arg0(&words[0]).args(&words[1..]).envs(variables).exec();
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", file.display())).into())
 }

@@ -1,6 +1,5 @@
 //! `mpirun` and its kin: how they pass an environment on to the ranks.
 
-use crate::binary::Interface;
 use crate::target;
 use anyhow::{Context, Result};
 use st_cli::Mpi;
@@ -53,8 +52,8 @@ fn delimiter() -> OsString {
     std::env::var_os(DELIMITER_VARIABLE).unwrap_or_else(|| DELIMITER.into())
 }
 
-/// Settings of [`ENVIRONMENT`] for launchers that a script starts by their full path, each with the recorder of its MPI; those
-/// that are set already, or whose recorder is missing, are left out. The ranks get everything else from the launcher's
+/// Settings of [`ENVIRONMENT`] for launchers that a script starts by their full path, those that are set
+/// already are left out. The ranks get everything else from the launcher's
 /// environment. Hydra's file goes into the directory.
 /// `by_list`: what is started uses [`LIST`] by itself, beside which Open MPI takes none of ours.
 ///
@@ -66,7 +65,7 @@ pub fn by_environment(directory: &Path, by_list: bool) -> Result<Vec<(&'static s
     let [openmpi, mpich] = ENVIRONMENT;
     if !by_list
         && can_tell(Mpi::Openmpi)
-        && let Ok((name, value)) = preload(Interface::Of(Mpi::Openmpi))
+        && let Ok((name, value)) = preload()
     {
         all.push(match std::env::var_os(LIST_VARIABLE) {
             Some(theirs) => (LIST_VARIABLE, listed(&theirs, &[(name, value)], &delimiter())),
@@ -78,7 +77,7 @@ pub fn by_environment(directory: &Path, by_list: bool) -> Result<Vec<(&'static s
         });
     }
     if can_tell(Mpi::Mpich)
-        && let Ok((name, value)) = preload(Interface::Of(Mpi::Mpich))
+        && let Ok((name, value)) = preload()
     {
         let file = directory.join("hydra.conf");
         let mut option = OsString::from(format!("-genv {name}="));
@@ -161,32 +160,6 @@ fn operand(words: &[OsString], start: usize, is_it: impl Fn(&OsStr) -> bool) -> 
         }
     }
     None
-}
-
-/// Some MPI whose recorder is there: in a program that loads another one, that one's takes its place ([`RECORDERS`]), with the functions
-/// that both have. `pmix`: how ranks find each other, as Open MPI's do; else MPICH is expected, whose headers have more functions.
-///
-/// # Errors
-///
-/// If there is none at all.
-pub fn any(pmix: bool) -> Result<Interface> {
-    let [openmpi, mpich, standard] = Interface::ALL;
-    let order = if pmix { [openmpi, mpich, standard] } else { [mpich, openmpi, standard] };
-    let is_there = |i: &Interface| i.find(LIBRARY).is_ok();
-    match order.into_iter().find(is_there) {
-        Some(interface) => Ok(interface),
-        None => order[0].find(LIBRARY).map(|_| order[0]),
-    }
-}
-
-/// Whether words of `srun` ask for PMIx.
-#[must_use]
-pub fn asks_for_pmix(words: &[OsString]) -> bool {
-    let said = words.iter().enumerate().find_map(|(i, word)| match word.to_str()? {
-        "--mpi" => words.get(i + 1)?.to_str(),
-        word => word.strip_prefix("--mpi="),
-    });
-    said.is_some_and(|way| way.starts_with("pmix"))
 }
 
 /// A launcher's command line that gives its ranks these variables. The launcher itself is not preloaded.
@@ -281,24 +254,13 @@ fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsSt
     out
 }
 
-/// All recorders that there are, as the one that is preloaded is told: where the program has loaded an MPI of another binary
-/// interface than was foreseen, that one's recorder takes its place.
-#[must_use]
-pub fn recorders() -> Option<(String, OsString)> {
-    let all: Vec<_> = Interface::ALL.into_iter().filter_map(|i| i.find(LIBRARY).ok()).collect();
-    std::env::join_paths(all).ok().map(|value| (RECORDERS.to_owned(), value))
-}
-
-/// Names them.
-pub const RECORDERS: &str = "ST_RECORDERS";
-
 /// The variables of the recorder itself: preloaded before whatever else is.
 ///
 /// # Errors
 ///
-/// If it was not built for this MPI.
-pub fn preload(mpi: Interface) -> Result<(String, OsString)> {
-    let mut value = mpi.find(LIBRARY)?.into_os_string();
+/// If it was not built.
+pub fn preload() -> Result<(String, OsString)> {
+    let mut value = st_cli::find_common(LIBRARY)?.into_os_string();
     if let Some(theirs) = preloaded_by_others() {
         value.push(":");
         value.push(theirs);
@@ -338,9 +300,6 @@ mod tests {
         assert_eq!(at("mpirun -n 4 ./no-such-program"), None);
         assert_eq!(at("srun -J test -p sh --mpi=pmix --time 10 -n 4 sh"), Some(10));
         assert_eq!(at("mpirun -J sh"), Some(2));
-        let asks = |line: &str| asks_for_pmix(&words(line));
-        assert!(asks("srun --mpi=pmix_v4 sh") && asks("srun --mpi pmix sh"));
-        assert!(!asks("srun --mpi=pmi2 sh") && !asks("srun sh"));
     }
 
     #[test]

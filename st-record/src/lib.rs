@@ -158,7 +158,7 @@ fn inside(args: &Args, launch: Launch) -> Result<std::convert::Infallible, Failu
     let variable = |name: &str| env::var(name).ok();
     let own = env::args_os().next();
     if args.sync || args.no_sync || clocks::all_recorded(&launch, own.as_deref(), variable) {
-        return job::become_rank(args, &directory, launch.mpi);
+        return job::become_rank(args, &directory);
     }
     if launch.rank == 0 && !clocks::one_node(&launch, variable) {
         args.talk.note(
@@ -166,7 +166,7 @@ fn inside(args: &Args, launch: Launch) -> Result<std::convert::Infallible, Failu
             "clocks are not compared: cannot tell whether all ranks of the job are recorded (--sync if they are)",
         );
     }
-    job::become_rank(&Args { no_sync: true, ..args.clone() }, &directory, launch.mpi)
+    job::become_rank(&Args { no_sync: true, ..args.clone() }, &directory)
 }
 
 fn outside(args: &Args) -> Result<u8, Failure> {

@@ -58,7 +58,7 @@ pub fn alone(script: &Path) -> Vec<String> {
     let text = fs::read_to_string(script).unwrap_or_default();
     let links = |word: &&str| {
         let file = resolve(OsStr::new(word));
-        file.is_some_and(|file| inspect(&file).is_ok_and(|target| matches!(target, Target::Links(_))))
+        file.is_some_and(|file| inspect(&file).is_ok_and(|target| target == Target::Links))
     };
     first_words(&text).into_iter().filter(links).map(str::to_owned).collect()
 }

@@ -1,6 +1,6 @@
 //! What is started: which MPI a program links.
 
-use crate::binary::{self, FileKind, Interface};
+use crate::binary::{self, FileKind};
 use anyhow::{Result, bail};
 use st_cli::Mpi;
 use std::env;
@@ -17,8 +17,8 @@ pub const MPI_INSIDE: &str =
 /// An executable file, as far as recording goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// Links an MPI with this binary interface.
-    Links(Interface),
+    /// Links an MPI.
+    Links,
     /// A script, or a program that links no MPI itself.
     Other,
 }
@@ -77,7 +77,7 @@ pub fn inspect(file: &Path) -> Result<Target> {
             if found.is_empty() && binary::holds_mpi(file) {
                 bail!("{}: {MPI_INSIDE}", file.display());
             }
-            Ok(found.first().and_then(|l| binary::interface(l)).map_or(Target::Other, Target::Links))
+            Ok(if found.is_empty() { Target::Other } else { Target::Links })
         }
         FileKind::Script(_) | FileKind::Foreign | FileKind::Unknown => Ok(Target::Other),
     }

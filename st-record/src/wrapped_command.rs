@@ -1,9 +1,9 @@
 //! What a command starts, where that is not the command itself: `nice mpirun …`, `env A=B ./program`, `srun --multi-prog FILE`.
 
-use crate::binary::{self, FileKind, Interface};
+use crate::binary::{self, FileKind};
 use crate::launcher::{self, is_launcher};
 use crate::target::{self, Target};
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -45,7 +45,7 @@ fn is_recorded(word: &OsStr) -> bool {
         Some(file) => {
             is_launcher(word)
                 || is_script(&file)
-                || target::inspect(&file).is_ok_and(|target| matches!(target, Target::Links(_)))
+                || target::inspect(&file).is_ok_and(|target| target == Target::Links)
         }
         // A shell needs no permission to execute it.
         None => is_script(Path::new(word)),
@@ -73,25 +73,21 @@ pub fn of_launcher(words: &[OsString]) -> Vec<PathBuf> {
     files
 }
 
-/// The MPI whose recorder a job needs: that of its programs, or for a script that of the launcher.
+/// Whether a launcher's job can be recorded.
 ///
 /// # Errors
 ///
-/// If a program is statically linked, or nothing tells; `srun`, which starts ranks of any MPI, needs to tell nothing.
-pub fn mpi_of(words: &[OsString]) -> Result<Interface> {
+/// If a program is statically linked, or neither the programs nor what the launcher says of itself tell how it passes variables on.
+pub fn recordable(words: &[OsString]) -> Result<()> {
+    let mut links = false;
     for file in of_launcher(words) {
-        if let Target::Links(mpi) = target::inspect(&file)? {
-            return Ok(mpi);
-        }
+        links |= target::inspect(&file)? == Target::Links;
     }
-    if launcher::is_srun(&words[0]) {
-        return launcher::any(launcher::asks_for_pmix(words));
+    let launcher = || target::resolve(&words[0]).and_then(|l| target::of_launcher(&l));
+    if !links && !launcher::is_srun(&words[0]) && launcher().is_none() {
+        bail!("{}: neither Open MPI's nor MPICH's launcher", words[0].display());
     }
-    let launcher = target::resolve(&words[0]);
-    launcher
-        .and_then(|l| target::of_launcher(&l))
-        .map(Interface::Of)
-        .with_context(|| format!("{}: neither Open MPI's nor MPICH's launcher", words[0].display()))
+    Ok(())
 }
 
 /// The programs that a file names which srun is given with `--multi-prog`, each once: behind a line's first word, the ranks.

@@ -61,7 +61,16 @@ fn program_for(test: &Path, named: Option<PathBuf>, name: &str) -> Result<PathBu
     program.is_file().then_some(program.clone()).ok_or_else(missing)
 }
 
-/// What was built for an MPI: the recorder's library, an engine. The one that the programs take.
+/// The recorder's library that the programs take.
+///
+/// # Errors
+///
+/// If it was not built.
+pub fn recorder() -> Result<PathBuf, Failure> {
+    st_cli::find_common_for(&program("st-record")?, "libst_pmpi.so").map_err(|e| format!("{e:#}"))
+}
+
+/// What was built for an MPI, as an engine. The one that the programs take.
 ///
 /// # Errors
 ///

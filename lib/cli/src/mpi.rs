@@ -1,7 +1,8 @@
 //! Which MPI started us, and where what was built for that MPI lies.
 //!
-//! The programs link no MPI. What must (the recorder, the engines) is built once per MPI library and installed in
-//! `lib/st/<mpi>/` beside the programs' `bin/`, or lies in the build tree in `target/<mpi>/<profile>/`.
+//! The programs link no MPI. What must (the engines) is built once per MPI library and installed in `lib/st/<mpi>/` beside the
+//! programs' `bin/`, or lies in the build tree in `target/<mpi>/<profile>/`; the recorder, one for all, in `lib/st/`, or where
+//! the build tree has the programs.
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -9,28 +10,25 @@ use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Names a directory to look in first, with one subdirectory per MPI.
+/// Names a directory to look in first, with the recorder and one subdirectory per MPI.
 const LIBRARY_PATH: &str = "ST_LIBRARY_PATH";
 
-/// Name of the directory of what is built for the binary interface that MPI 5 has standardised.
-const STANDARD: &str = "abi";
-
-/// The file `name` that was built for the standard's binary interface, as [`Mpi::find`] finds it for an MPI.
+/// The file `name` that is built once for all MPIs.
 ///
 /// # Errors
 ///
 /// As [`Mpi::find`].
-pub fn find_standard(name: &str) -> Result<PathBuf> {
-    find_standard_for(&env::current_exe().context("looking for our own program file")?, name)
+pub fn find_common(name: &str) -> Result<PathBuf> {
+    find_common_for(&env::current_exe().context("looking for our own program file")?, name)
 }
 
-/// The file that `program` would find by [`find_standard`].
+/// The file that `program` would find by [`find_common`].
 ///
 /// # Errors
 ///
 /// As [`Mpi::find`].
-pub fn find_standard_for(program: &Path, name: &str) -> Result<PathBuf> {
-    find_in(program, STANDARD, name, "the binary interface of the MPI standard")
+pub fn find_common_for(program: &Path, name: &str) -> Result<PathBuf> {
+    find_in(program, "", name, "")
 }
 
 /// The file `name` in a directory of its kind; `whose` says in the error what it was not built for.
@@ -41,10 +39,10 @@ fn find_in(program: &Path, directory: &str, name: &str, whose: &str) -> Result<P
         return Ok(found.clone());
     }
     let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-    bail!("{name} was not built for {whose}: no {}", looked.join(", no "))
+    bail!("{name} was not built{whose}: no {}", looked.join(", no "))
 }
 
-/// MPI libraries that recorder and engines are built for.
+/// MPI libraries that engines are built for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, ValueEnum)]
 pub enum Mpi {
     /// Open MPI
@@ -83,7 +81,7 @@ impl Mpi {
     ///
     /// As [`Mpi::find`].
     pub fn find_for(self, program: &Path, name: &str) -> Result<PathBuf> {
-        find_in(program, self.name(), name, &self.to_string())
+        find_in(program, self.name(), name, &format!(" for {self}"))
     }
 }
 

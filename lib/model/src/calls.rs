@@ -20,6 +20,10 @@ pub use table::{CallTable, TableError};
 
 /// The table's text, for generators.
 pub const TABLE: &str = include_str!("calls.txt");
+/// The procedures of the MPI standard with the kinds of their parameters; its first lines say how it reads.
+pub const STANDARD: &str = include_str!("calls/standard.txt");
+/// The same of functions that the standard's list does not have.
+pub const ADDED: &str = include_str!("calls/added.txt");
 
 /// Stable number of an MPI function. Streams hold it; [`CallTable::get`] gives the row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]

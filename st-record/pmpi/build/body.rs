@@ -1,8 +1,8 @@
 //! The body of a wrapper: read the inputs, make the real call, read the outputs.
 
-use crate::header::Function;
 use crate::params::{ArgumentCache, Code, Params};
-use crate::signature::{arguments, pointer, result};
+use crate::prototypes::{Function, Type};
+use crate::signature::{arguments, pointer};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_model::calls::Row;
@@ -18,7 +18,7 @@ pub(crate) fn opaque(name: &str, id: u16, f: &Function) -> TokenStream {
 pub(crate) fn recorded(row: &Row, f: &Function) -> Result<TokenStream, String> {
     if row.params.len() != f.params.len() {
         return Err(format!(
-            "{}: mpi.h declares {} parameters, the call table (calls.txt) lists {}",
+            "{}: the list of functions has {} parameters, the call table (calls.txt) {}",
             row.name,
             f.params.len(),
             row.params.len()
@@ -30,13 +30,13 @@ pub(crate) fn recorded(row: &Row, f: &Function) -> Result<TokenStream, String> {
 
 fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let (decl, args) = arguments(f);
-    let (pointer, result) = (pointer(f), result(f));
+    let (pointer, result) = (pointer(f), f.result.tokens());
     let body = format_ident!("body_{name}");
     let sep = if f.params.is_empty() { quote!() } else { quote!(,) };
     let (variables, before, after) = (&code.variables, &code.before, &code.after);
     let repeat = format_ident!("{}", code.repeat);
     let opaque = code.opaque;
-    let class = if result.to_string().ends_with("c_int") { quote!(i64::from(result)) } else { quote!(0) };
+    let class = if f.result == Type::Int { quote!(i64::from(result)) } else { quote!(0) };
     let hooks = Hooks::of(name, &class);
     let (first, prepared, returned) = (hooks.first, hooks.prepared, hooks.returned);
     let (finished, missed) = (hooks.finished, hooks.missed);
@@ -126,8 +126,9 @@ impl Hooks {
                 prepared: quote!(call.always();),
                 returned: quote! {
                     call.ends(crate::life::after_session(#class, || {
-                        let mut group = MPI_Group::from_raw(crate::ffi::constants::st_MPI_GROUP_NULL());
-                        real::MPI_Group_from_session_pset(*a2, c"mpi://WORLD".as_ptr(), &mut group);
+                        let mut group = Handle::from_raw(constants::MPI_GROUP_NULL());
+                        let (session, world) = (Handle::from_raw(a2.get(0)), c"mpi://WORLD".as_ptr().cast_mut());
+                        real::MPI_Group_from_session_pset(session, world, Handles::of(&mut group));
                         group.raw()
                     }));
                 },

@@ -2,12 +2,12 @@
 //! (`src/jumps.rs` says where to).
 
 use crate::body;
-use crate::header::{Function, Header};
-use crate::left_out::is_left_out;
-use crate::signature::{arguments, pointer, result};
+use crate::prototypes::Function;
+use crate::signature::{arguments, pointer};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_model::calls::{CallTable, FIRST_UNKNOWN};
+use std::collections::BTreeMap;
 
 /// What is generated, as Rust text.
 pub(crate) struct Text {
@@ -20,37 +20,28 @@ pub(crate) struct Text {
 }
 
 /// All wrappers, and what they forward to.
-pub(crate) fn generate(header: &Header) -> Result<Text, String> {
+pub(crate) fn generate(functions: &BTreeMap<String, Function>) -> Result<Text, String> {
     let table = CallTable::builtin();
     let (mut names, mut items, mut real) = (Vec::new(), Vec::new(), Vec::new());
     let mut unknown: Vec<String> = Vec::new();
     let (mut exported, mut symbols, mut jumps) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, f) in &header.functions {
-        let Some(base) = name.strip_prefix('P').filter(|b| header.functions.contains_key(*b)) else {
-            continue;
-        };
-        if let Some(k) = f.params.iter().position(|p| quote!(#p).to_string().contains("__va_list")) {
-            return Err(format!("{name}: parameter {k} is a va_list"));
-        }
-        let slot = names.len();
+    for (base, f) in functions {
+        let (name, slot) = (format!("P{base}"), names.len());
         names.push(name.clone());
         real.push(forward(&format_ident!("{base}"), slot, f));
-        if is_left_out(base) {
-            continue;
-        }
         let public = names.len();
-        names.push(base.to_owned());
+        names.push(base.clone());
         let body = match table.by_name(base) {
             Some(row) if !row.properties.opaque => body::recorded(row, f)?,
             Some(row) => body::opaque(base, row.id.0, f),
             None => {
                 let id = usize::from(FIRST_UNKNOWN) + unknown.len();
-                unknown.push(base.to_owned());
+                unknown.push(base.clone());
                 body::opaque(base, u16::try_from(id).map_err(|e| e.to_string())?, f)
             }
         };
         items.push(body);
-        for (symbol, slot) in [(name.as_str(), slot), (base, public)] {
+        for (symbol, slot) in [(name.as_str(), slot), (base.as_str(), public)] {
             items.push(wrapper(symbol, base, slot, f));
             let wrapper = format_ident!("wrap_{symbol}");
             exported.push(quote!(Exported { slot: #slot, wrapper: erased!(#wrapper) }));
@@ -87,7 +78,7 @@ pub(crate) fn generate(header: &Header) -> Result<Text, String> {
 
 fn forward(base: &syn::Ident, slot: usize, f: &Function) -> TokenStream {
     let (decl, args) = arguments(f);
-    let (pointer, result) = (pointer(f), result(f));
+    let (pointer, result) = (pointer(f), f.result.tokens());
     quote! {
         pub(crate) unsafe fn #base(#decl) -> #result {
             unsafe { ::std::mem::transmute::<usize, #pointer>(next(#slot))(#args) }
@@ -98,7 +89,7 @@ fn forward(base: &syn::Ident, slot: usize, f: &Function) -> TokenStream {
 /// What records a symbol's calls.
 fn wrapper(name: &str, base: &str, slot: usize, f: &Function) -> TokenStream {
     let (decl, args) = arguments(f);
-    let (pointer, result) = (pointer(f), result(f));
+    let (pointer, result) = (pointer(f), f.result.tokens());
     let (name, body) = (format_ident!("wrap_{name}"), format_ident!("body_{base}"));
     let pass = if f.params.is_empty() { quote!() } else { quote!(, #args) };
     quote! {

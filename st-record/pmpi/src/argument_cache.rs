@@ -16,12 +16,12 @@ mod learn;
 
 pub(crate) use learn::Seen;
 
-use crate::ffi::{Handle, MPI_Request, MPI_Status, constants as k};
+use crate::constants as k;
+use crate::ffi::{Handles, Status};
 use crate::journal::Mark;
 use crate::local::made_at;
-use crate::normal;
 use crate::requests::{Key, RequestKind, Requests};
-use crate::statuses::{bytes, is_cancelled, write_status};
+use crate::statuses::{bytes, is_cancelled, nth, source_and_tag, write_status};
 use crate::thread::Thread;
 use st_model::num::{Exact, saturate};
 use st_model::section::Sym;
@@ -46,22 +46,22 @@ pub(crate) enum Inputs<'a> {
     /// Integers and handles. Some are a word as they are, unless negative: at which place of the call's words.
     Scalars { values: &'a [i64], places: &'static [Option<u16>] },
     /// Requests to wait for.
-    Requests { first: *const MPI_Request, n: i64 },
+    Requests { first: Handles, n: i64 },
 }
 
 /// Where a call leaves what it brings.
 #[derive(Clone, Copy)]
 pub(crate) enum Outs {
     Nothing,
-    Request(*const MPI_Request),
+    Request(Handles),
     /// A receive's status, and the place of its words.
     Status {
-        status: *const MPI_Status,
+        status: *const Status,
         at: usize,
         wildcard: bool,
     },
     /// Statuses of the requests that were waited for.
-    Completed(*const MPI_Status),
+    Completed(*const Status),
 }
 
 /// A call that has come out as learned.
@@ -206,9 +206,9 @@ impl ArgumentCache {
             (Outs::Request(place), Effect::Makes(request)) => {
                 let Some(made) = self.made.get_mut(*request) else { return false };
                 // SAFETY: the call has written it.
-                made.handle = unsafe { *place }.raw();
-                made.place = place.expose_provenance();
-                made.handle != k::st_MPI_REQUEST_NULL()
+                made.handle = unsafe { place.get(0) };
+                made.place = place.address(0);
+                made.handle != k::MPI_REQUEST_NULL()
             }
             (Outs::Status { status, at, wildcard }, _) => {
                 let mut words = [NONE; 3];
@@ -324,16 +324,15 @@ impl CachedCall {
     ///
     /// There are so many.
     #[inline]
-    unsafe fn waits(&mut self, all: &[Made], first: *const MPI_Request, n: i64) -> bool {
+    unsafe fn waits(&mut self, all: &[Made], first: Handles, n: i64) -> bool {
         let Effect::Completes { requests, first: address, in_place } = &mut self.effect else { return false };
-        *address = first.expose_provenance();
+        *address = first.address(0);
         usize::try_from(n).is_ok_and(|n| n == requests.len())
             && requests.iter().enumerate().all(|(i, request)| {
-                let at = first.wrapping_add(i);
                 // SAFETY: the caller's promise.
-                let handle = unsafe { *at }.raw();
-                all.get(*request).map_or(handle == k::st_MPI_REQUEST_NULL(), |m| {
-                    m.handle == handle && (!*in_place || m.place == made_at(i, at))
+                let handle = unsafe { first.get(i) };
+                all.get(*request).map_or(handle == k::MPI_REQUEST_NULL(), |m| {
+                    m.handle == handle && (!*in_place || m.place == made_at(i, first.address(i)))
                 })
             })
     }
@@ -355,9 +354,9 @@ impl CachedCall {
     /// # Safety
     ///
     /// There is a status for each, and both they and the requests have been written.
-    unsafe fn completed(&mut self, all: &[Made], statuses: *const MPI_Status) -> bool {
+    unsafe fn completed(&mut self, all: &[Made], statuses: *const Status) -> bool {
         let Effect::Completes { requests, first, .. } = &self.effect else { return false };
-        let first = std::ptr::with_exposed_provenance::<MPI_Request>(*first);
+        let first = Handles::at(*first);
         // Behind the requests are four lists of one length: positions, sources, tags, sizes.
         let mut at = self.before.len();
         let length = (self.words.len() - at) / 4;
@@ -365,15 +364,19 @@ impl CachedCall {
             let Some(made) = all.get(*request) else { continue };
             at += 1;
             // SAFETY: the caller's promise.
-            let (theirs, status) = unsafe { (*first.wrapping_add(i), &*statuses.wrapping_add(i)) };
-            if theirs.raw() != k::st_MPI_REQUEST_NULL() {
+            if unsafe { first.get(i) } != k::MPI_REQUEST_NULL() {
                 return false;
             }
             if made.kind.receive {
-                if is_cancelled(status) {
-                    return false;
-                }
-                let new = [normal::rank(status.MPI_SOURCE), normal::tag(status.MPI_TAG), bytes(status)];
+                // SAFETY: the caller's promise.
+                let new = unsafe {
+                    let status = nth(statuses, i);
+                    if is_cancelled(status) {
+                        return false;
+                    }
+                    let [source, tag] = source_and_tag(status);
+                    [source, tag, bytes(status)]
+                };
                 for (list, new) in (1..).zip(new) {
                     let at = at + list * length;
                     if self.words[at] != new {

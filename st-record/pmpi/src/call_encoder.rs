@@ -7,10 +7,10 @@ mod numbered;
 mod shared_objects;
 
 use crate::comms::Comms;
-use crate::ffi::{Handle, MPI_Comm, MPI_Request, constants as k, is_mark};
+use crate::constants as k;
+use crate::ffi::{Handles, is_mark};
 use crate::local::made_at;
 use crate::maker::Maker;
-use crate::normal;
 use crate::requests::{Meant, Promise, RequestKind};
 use crate::state::State;
 use crate::thread::Thread;
@@ -84,7 +84,7 @@ impl<'a> CallEncoder<'a> {
 
     /// Whether a buffer is `MPI_IN_PLACE`; adds the flag.
     pub(crate) fn in_place(&mut self, buffer: *const c_void) -> bool {
-        let yes = is_mark(buffer, k::st_MPI_IN_PLACE);
+        let yes = is_mark(buffer, k::MPI_IN_PLACE());
         self.push(i64::from(yes));
         yes
     }
@@ -96,7 +96,7 @@ impl<'a> CallEncoder<'a> {
         if !info.inter {
             return Significance { at_root: info.rank == root, elsewhere: true };
         }
-        let at_root = root == k::st_MPI_ROOT;
+        let at_root = root == k::MPI_ROOT();
         Significance { at_root, elsewhere: root >= 0 || (at_root && !by_root) }
     }
 
@@ -162,13 +162,13 @@ impl<'a> CallEncoder<'a> {
     /// # Safety
     ///
     /// `place` is the call's output parameter.
-    pub(crate) unsafe fn keep_promise(&mut self, place: *const MPI_Comm, comm: i64) {
+    pub(crate) unsafe fn keep_promise(&mut self, place: Handles, comm: i64) {
         // SAFETY: the caller's promise.
-        let handle = unsafe { *place }.raw();
-        if handle != k::st_MPI_COMM_NULL() && !self.state.comms.knows(handle) {
+        let handle = unsafe { place.get(0) };
+        if handle != k::MPI_COMM_NULL() && !self.state.comms.knows(handle) {
             self.state.comms.bind(handle, comm);
         } else if let Some(Some(key)) = self.own().listed.last().copied() {
-            self.state.requests.get(key).promise = Some(Promise { place: place.expose_provenance(), comm });
+            self.state.requests.get(key).promise = Some(Promise { place: place.address(0), comm });
         }
     }
     /// Forgets a communicator.
@@ -214,7 +214,7 @@ impl<'a> CallEncoder<'a> {
     }
     /// Whether an operation is `MPI_NO_OP`.
     pub(crate) fn is_no_op(&self, handle: u64) -> bool {
-        handle == k::st_MPI_NO_OP()
+        handle == k::MPI_NO_OP()
     }
     /// Registers a user's operation.
     pub(crate) fn new_op(&mut self, handle: u64, commutes: bool) -> i64 {
@@ -238,31 +238,30 @@ impl<'a> CallEncoder<'a> {
     /// # Safety
     ///
     /// `place` is the call's output parameter.
-    pub(crate) unsafe fn new_request(&mut self, place: *const MPI_Request, kind: RequestKind) -> i64 {
+    pub(crate) unsafe fn new_request(&mut self, place: Handles, kind: RequestKind) -> i64 {
         // SAFETY: the caller's promise.
-        let handle = unsafe { *place }.raw();
-        if handle == k::st_MPI_REQUEST_NULL() {
+        let handle = unsafe { place.get(0) };
+        if handle == k::MPI_REQUEST_NULL() {
             return NULL;
         }
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
-        let key = requests.add(&mut thread.numbers, self.thread, handle, place.expose_provenance(), kind);
+        let key = requests.add(&mut thread.numbers, self.thread, handle, place.address(0), kind);
         thread.listed.push(Some(key));
         requests.number(key)
     }
 
     /// Number of the request that a handle stands for, which the call names. A handle that some unknown function made
     /// gets a number now.
-    pub(crate) fn request(&mut self, handle: MPI_Request, place: *const MPI_Request) -> i64 {
-        let handle = handle.raw();
-        self.own().listed_at = place.expose_provenance();
-        if handle == k::st_MPI_REQUEST_NULL() {
+    pub(crate) fn request(&mut self, handle: u64, place: Handles) -> i64 {
+        self.own().listed_at = place.address(0);
+        if handle == k::MPI_REQUEST_NULL() {
             self.own().listed.push(None);
             return NULL;
         }
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
-        let at = made_at(0, place);
+        let at = made_at(0, place.address(0));
         let key = requests.claim_one(handle, at, self.thread).unwrap_or_else(|| {
             requests.add(&mut thread.numbers, self.thread, handle, at, RequestKind::default())
         });
@@ -270,28 +269,35 @@ impl<'a> CallEncoder<'a> {
         requests.number(key)
     }
 
-    /// Adds a list of the numbers of the requests that the call names.
-    pub(crate) fn request_list(&mut self, named: &[MPI_Request]) {
+    /// Adds a list of the numbers of the `n` requests that the call names.
+    ///
+    /// # Safety
+    ///
+    /// There are so many.
+    pub(crate) unsafe fn request_list(&mut self, named: Handles, n: usize) {
+        // SAFETY: the caller's promise.
+        let get = |i| unsafe { named.get(i) };
         let State { requests, threads, .. } = &mut *self.state;
         let thread = &mut threads[self.thread];
-        thread.words.push(narrow(named.len()));
+        thread.words.push(narrow(n));
         thread.open.clear();
-        for (i, request) in named.iter().enumerate() {
-            let handle = request.raw();
-            let null = handle == k::st_MPI_REQUEST_NULL();
-            let meant = if null { Meant::Nothing } else { requests.claim(handle, made_at(i, request)) };
+        for i in 0..n {
+            let handle = get(i);
+            let null = handle == k::MPI_REQUEST_NULL();
+            let meant =
+                if null { Meant::Nothing } else { requests.claim(handle, made_at(i, named.address(i))) };
             if meant == Meant::OneOfSeveral {
                 thread.open.push(i);
             }
             thread.listed.push(if let Meant::One(key) = meant { Some(key) } else { None });
         }
         if !thread.open.is_empty() {
-            requests.claim_open(&mut thread.listed, &thread.open, |i| named[i].raw(), self.thread);
+            requests.claim_open(&mut thread.listed, &thread.open, get, self.thread);
         }
-        for (i, request) in named.iter().enumerate() {
-            let handle = request.raw();
-            if thread.listed[i].is_none() && handle != k::st_MPI_REQUEST_NULL() {
-                let at = made_at(i, request);
+        for i in 0..n {
+            let handle = get(i);
+            if thread.listed[i].is_none() && handle != k::MPI_REQUEST_NULL() {
+                let at = made_at(i, named.address(i));
                 let key = requests.add(&mut thread.numbers, self.thread, handle, at, RequestKind::default());
                 thread.listed[i] = Some(key);
             }
@@ -320,7 +326,7 @@ impl<'a> CallEncoder<'a> {
 
     /// A matched message; its number, taken from the requests' numbers.
     pub(crate) fn new_message(&mut self, handle: u64) -> i64 {
-        if handle == k::st_MPI_MESSAGE_NULL() || handle == k::st_MPI_MESSAGE_NO_PROC() {
+        if handle == k::MPI_MESSAGE_NULL() || handle == k::MPI_MESSAGE_NO_PROC() {
             return NULL;
         }
         let State { messages, threads, .. } = &mut *self.state;
@@ -337,10 +343,5 @@ impl<'a> CallEncoder<'a> {
         let (thread, n) = self.state.messages.remove(key);
         self.state.threads[thread].numbers.give(n);
         number
-    }
-
-    /// Splits off the parts of a status' resolution.
-    pub(crate) fn resolved(source: c_int, tag: c_int) -> (i64, i64) {
-        (normal::rank(source), normal::tag(tag))
     }
 }

@@ -6,7 +6,8 @@
 //! or from an MPI function that made them; results go to variables and buffers of the stated lengths.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use crate::ffi::{Handle, MPI_Comm, MPI_Group, constants as k};
+use crate::constants as k;
+use crate::ffi::{Handle, Handles};
 use crate::maker::Maker;
 use crate::real;
 use foldhash::fast::FixedState;
@@ -54,25 +55,23 @@ impl Comms {
     /// Registers `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub(crate) fn start(&mut self, size: u32, recorder: &mut RankRecorder) {
         self.size = size;
-        let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD());
-        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
-        unsafe { real::MPI_Comm_group(world, &raw mut group) };
+        let world = Handle::from_raw(k::MPI_COMM_WORLD());
+        let mut group = Handle::from_raw(k::MPI_GROUP_NULL());
+        unsafe { real::MPI_Comm_group(world, Handles::of(&mut group)) };
         self.world = group.raw();
-        for (handle, kind) in
-            [(k::st_MPI_COMM_WORLD(), "MPI_COMM_WORLD"), (k::st_MPI_COMM_SELF(), "MPI_COMM_SELF")]
+        for (handle, kind) in [(k::MPI_COMM_WORLD(), "MPI_COMM_WORLD"), (k::MPI_COMM_SELF(), "MPI_COMM_SELF")]
         {
             let (content, info) = self.describe(handle, kind, 0);
             let index = recorder.objects.comms.predefined(content);
             self.set(handle, index, info);
         }
         let empty = recorder.objects.groups.predefined(Group { members: RankSeq::default() });
-        self.groups.insert(k::st_MPI_GROUP_EMPTY(), vec![empty]);
-        self.last = (k::st_MPI_COMM_NULL(), -1);
+        self.groups.insert(k::MPI_GROUP_EMPTY(), vec![empty]);
+        self.last = (k::MPI_COMM_NULL(), -1);
     }
 
     /// Registers the two communicators that every process has but a program of sessions does not, and the group of
     /// `mpi://WORLD`.
-    #[cfg(sessions)]
     pub(crate) fn start_without_world(
         &mut self,
         rank: u32,
@@ -84,8 +83,8 @@ impl Comms {
         self.size = size;
         let me: c_int = narrow(rank);
         for (handle, kind, rank, members) in [
-            (k::st_MPI_COMM_WORLD(), "MPI_COMM_WORLD", me, 0..size),
-            (k::st_MPI_COMM_SELF(), "MPI_COMM_SELF", 0, rank..rank + 1),
+            (k::MPI_COMM_WORLD(), "MPI_COMM_WORLD", me, 0..size),
+            (k::MPI_COMM_SELF(), "MPI_COMM_SELF", 0, rank..rank + 1),
         ] {
             let local = narrow(members.len());
             let mut seq = RankSeq::default();
@@ -95,8 +94,8 @@ impl Comms {
             self.set(handle, index, CommInfo { rank, local, peers: local, ..CommInfo::default() });
         }
         let empty = recorder.objects.groups.predefined(Group { members: RankSeq::default() });
-        self.groups.insert(k::st_MPI_GROUP_EMPTY(), vec![empty]);
-        self.last = (k::st_MPI_COMM_NULL(), -1);
+        self.groups.insert(k::MPI_GROUP_EMPTY(), vec![empty]);
+        self.last = (k::MPI_COMM_NULL(), -1);
     }
 
     /// Index of a communicator, learned now if some unknown function made it; -1 for the null handle.
@@ -111,7 +110,7 @@ impl Comms {
     }
 
     fn find(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_COMM_NULL() {
+        if handle == k::MPI_COMM_NULL() {
             return -1;
         }
         match self.by_handle.get(&handle) {
@@ -133,7 +132,7 @@ impl Comms {
         maker: Maker<'_>,
         recorder: &mut RankRecorder,
     ) -> i64 {
-        if handle == k::st_MPI_COMM_NULL() {
+        if handle == k::MPI_COMM_NULL() {
             return -1;
         }
         // The two sides of an intercommunicator have different local communicators; its name must not tell them apart.
@@ -157,7 +156,7 @@ impl Comms {
 
     /// Gives a communicator its handle.
     pub(crate) fn bind(&mut self, handle: u64, index: i64) {
-        if handle != k::st_MPI_COMM_NULL() {
+        if handle != k::MPI_COMM_NULL() {
             self.by_handle.insert(handle, index);
             self.last = (handle, index);
         }
@@ -178,7 +177,7 @@ impl Comms {
         if let Some(index) = self.by_handle.remove(&handle) {
             recorder.objects.comms.free(index);
         }
-        self.last = (k::st_MPI_COMM_NULL(), -1);
+        self.last = (k::MPI_COMM_NULL(), -1);
     }
 
     fn set(&mut self, handle: u64, index: i64, info: CommInfo) {
@@ -197,22 +196,22 @@ impl Comms {
 
     /// Asks the library.
     fn describe(&self, handle: u64, kind: &str, parent: Name) -> (Comm, CommInfo) {
-        let comm = MPI_Comm::from_raw(handle);
+        let comm = Handle::from_raw(handle);
         let (mut rank, mut inter) = (0, 0);
-        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
+        let mut group = Handle::from_raw(k::MPI_GROUP_NULL());
         unsafe {
             real::MPI_Comm_rank(comm, &raw mut rank);
             real::MPI_Comm_test_inter(comm, &raw mut inter);
-            real::MPI_Comm_group(comm, &raw mut group);
+            real::MPI_Comm_group(comm, Handles::of(&mut group));
         }
         let members = self.members(group.raw());
         let mut remote = RankSeq::default();
         unsafe {
-            real::MPI_Group_free(&raw mut group);
+            real::MPI_Group_free(Handles::of(&mut group));
             if inter != 0 {
-                real::MPI_Comm_remote_group(comm, &raw mut group);
+                real::MPI_Comm_remote_group(comm, Handles::of(&mut group));
                 remote = self.members(group.raw());
-                real::MPI_Group_free(&raw mut group);
+                real::MPI_Group_free(Handles::of(&mut group));
             }
         }
         let local = narrow(members.len());
@@ -227,15 +226,15 @@ impl Comms {
     /// World ranks of a group's members; processes that are not in the world (spawned ones, or whose job is connected) go
     /// by the numbers after its last, in the group's order.
     pub(crate) fn members(&self, group: u64) -> RankSeq {
-        let group = MPI_Group::from_raw(group);
+        let group = Handle::from_raw(group);
         let mut n: c_int = 0;
         unsafe { real::MPI_Group_size(group, &raw mut n) };
         let ranks: Vec<c_int> = (0..n).collect();
         let mut world = vec![-1; ranks.len()];
         if n > 0 {
-            // Some versions of the header lack the const: the ranks are only read.
+            // The ranks are only read.
             let (from, to) = (ranks.as_ptr().cast_mut(), world.as_mut_ptr());
-            unsafe { real::MPI_Group_translate_ranks(group, n, from, MPI_Group::from_raw(self.world), to) };
+            unsafe { real::MPI_Group_translate_ranks(group, n, from, Handle::from_raw(self.world), to) };
         }
         let mut seq = RankSeq::default();
         let mut next = i64::from(self.size);
@@ -249,7 +248,7 @@ impl Comms {
 
     /// Index of a group, learned now if some unknown function made it; -1 for the null handle.
     pub(crate) fn group(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_GROUP_NULL() {
+        if handle == k::MPI_GROUP_NULL() {
             return -1;
         }
         match self.groups.get(&handle).and_then(|g| g.last()) {
@@ -260,7 +259,7 @@ impl Comms {
 
     /// Registers a new group. Empty groups are all `MPI_GROUP_EMPTY`.
     pub(crate) fn new_group(&mut self, handle: u64, maker: Maker<'_>, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_GROUP_NULL() {
+        if handle == k::MPI_GROUP_NULL() {
             return -1;
         }
         let members = self.members(handle);
@@ -269,7 +268,7 @@ impl Comms {
         } else {
             recorder.objects.groups.create(maker.call, maker.site, Group { members })
         };
-        if handle != k::st_MPI_GROUP_EMPTY() {
+        if handle != k::MPI_GROUP_EMPTY() {
             self.groups.entry(handle).or_default().push(index);
         }
         index
@@ -277,7 +276,7 @@ impl Comms {
 
     /// Forgets a freed group.
     pub(crate) fn free_group(&mut self, handle: u64, recorder: &mut RankRecorder) {
-        if handle == k::st_MPI_GROUP_EMPTY() {
+        if handle == k::MPI_GROUP_EMPTY() {
             return;
         }
         if let Some(of) = self.groups.get_mut(&handle) {
@@ -293,8 +292,8 @@ impl Comms {
     /// Number of dimensions of a cartesian topology; 0 without one.
     pub(crate) fn cart_dims(comm: u64) -> i64 {
         let mut n = 0;
-        if topology(comm) == k::st_MPI_CART {
-            unsafe { real::MPI_Cartdim_get(MPI_Comm::from_raw(comm), &raw mut n) };
+        if topology(comm) == k::MPI_CART() {
+            unsafe { real::MPI_Cartdim_get(Handle::from_raw(comm), &raw mut n) };
         }
         i64::from(n)
     }
@@ -302,8 +301,8 @@ impl Comms {
     /// Nodes and edges of a graph topology; 0 without one.
     pub(crate) fn graph_dims(comm: u64) -> (i64, i64) {
         let (mut nodes, mut edges) = (0, 0);
-        if topology(comm) == k::st_MPI_GRAPH {
-            unsafe { real::MPI_Graphdims_get(MPI_Comm::from_raw(comm), &raw mut nodes, &raw mut edges) };
+        if topology(comm) == k::MPI_GRAPH() {
+            unsafe { real::MPI_Graphdims_get(Handle::from_raw(comm), &raw mut nodes, &raw mut edges) };
         }
         (i64::from(nodes), i64::from(edges))
     }
@@ -311,8 +310,8 @@ impl Comms {
     /// Number of a rank's neighbours in a graph topology.
     pub(crate) fn graph_degree(comm: u64, rank: c_int) -> i64 {
         let mut n = 0;
-        if topology(comm) == k::st_MPI_GRAPH {
-            unsafe { real::MPI_Graph_neighbors_count(MPI_Comm::from_raw(comm), rank, &raw mut n) };
+        if topology(comm) == k::MPI_GRAPH() {
+            unsafe { real::MPI_Graph_neighbors_count(Handle::from_raw(comm), rank, &raw mut n) };
         }
         i64::from(n)
     }
@@ -325,15 +324,15 @@ impl Comms {
             return known;
         }
         let degrees = match topology(comm) {
-            t if t == k::st_MPI_CART => {
+            t if t == k::MPI_CART() => {
                 let n = 2 * Self::cart_dims(comm);
                 (n, n)
             }
-            t if t == k::st_MPI_GRAPH => {
+            t if t == k::MPI_GRAPH() => {
                 let n = Self::graph_degree(comm, info.rank);
                 (n, n)
             }
-            t if t == k::st_MPI_DIST_GRAPH => Self::dist_degrees(comm),
+            t if t == k::MPI_DIST_GRAPH() => Self::dist_degrees(comm),
             _ => (0, 0),
         };
         self.set_info(index, CommInfo { degrees: Some(degrees), ..info });
@@ -343,8 +342,8 @@ impl Comms {
     /// In and out-degree of the caller in a distributed graph topology.
     pub(crate) fn dist_degrees(comm: u64) -> (i64, i64) {
         let (mut into, mut out, mut weighted) = (0, 0, 0);
-        if topology(comm) == k::st_MPI_DIST_GRAPH {
-            let comm = MPI_Comm::from_raw(comm);
+        if topology(comm) == k::MPI_DIST_GRAPH() {
+            let comm = Handle::from_raw(comm);
             unsafe {
                 real::MPI_Dist_graph_neighbors_count(comm, &raw mut into, &raw mut out, &raw mut weighted)
             };
@@ -355,9 +354,9 @@ impl Comms {
 
 /// The communicator's kind of topology.
 fn topology(comm: u64) -> c_int {
-    let mut kind: c_int = k::st_MPI_UNDEFINED;
-    if comm != k::st_MPI_COMM_NULL() {
-        unsafe { real::MPI_Topo_test(MPI_Comm::from_raw(comm), &raw mut kind) };
+    let mut kind: c_int = k::MPI_UNDEFINED();
+    if comm != k::MPI_COMM_NULL() {
+        unsafe { real::MPI_Topo_test(Handle::from_raw(comm), &raw mut kind) };
     }
     kind
 }

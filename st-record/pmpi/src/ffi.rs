@@ -1,78 +1,123 @@
-//! The MPI's types and constants, from its headers.
+//! MPI's types, the same for every family: what is passed in a register is a machine word, and what pointers lead to is read as the
+//! family of the program's MPI has it ([`crate::constants`]).
 
-use std::ffi::{c_char, c_int, c_void};
+use crate::constants::mask;
+use std::ffi::{c_int, c_void};
 
-/// bindgen's output.
-#[allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    clippy::allow_attributes,
-    dead_code,
-    missing_docs,
-    missing_debug_implementations,
-    non_camel_case_types,
-    non_snake_case,
-    non_upper_case_globals,
-    unnameable_types,
-    unreachable_pub,
-    reason = "generated from mpi.h, in the header's names; each MPI's has other faults"
-)]
-mod types {
-    include!(concat!(env!("OUT_DIR"), "/types.rs"));
-}
-pub(crate) use types::*;
+/// A handle as it is passed: Open MPI's are pointers, MPICH's `int`s, which leave the upper half of the register as it was.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct Handle(u64);
 
-/// A row of the shim's tables of predefined objects; the last one's name is null.
-#[repr(C)]
-pub(crate) struct PredefinedName {
-    pub(crate) name: *const c_char,
-    pub(crate) handle: u64,
-}
-
-/// The shim's constants.
-#[allow(
-    dead_code,
-    non_snake_case,
-    non_upper_case_globals,
-    clippy::allow_attributes,
-    clippy::cast_possible_truncation,
-    reason = "generated, in the header's names"
-)]
-pub(crate) mod constants {
-    use super::PredefinedName;
-    include!(concat!(env!("OUT_DIR"), "/constants.rs"));
-}
-
-/// A handle as a machine word: Open MPI's are pointers, MPICH's are `int`s.
-pub(crate) trait Handle: Copy {
-    /// The word.
-    fn raw(self) -> u64;
+impl Handle {
+    /// As a word.
+    #[inline]
+    pub(crate) fn raw(self) -> u64 {
+        self.0 & mask()
+    }
     /// The handle again.
-    fn from_raw(raw: u64) -> Self;
-}
-
-impl<T> Handle for *mut T {
-    fn raw(self) -> u64 {
-        self.addr() as u64
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "made from a pointer")]
-    fn from_raw(raw: u64) -> Self {
-        std::ptr::with_exposed_provenance_mut(raw as usize)
+    #[inline]
+    pub(crate) fn from_raw(raw: u64) -> Self {
+        Self(raw)
     }
 }
 
-impl Handle for c_int {
-    fn raw(self) -> u64 {
-        u64::from(self.cast_unsigned())
+/// A file's handle, a pointer in every family.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct File(u64);
+
+impl File {
+    /// As a word.
+    #[inline]
+    pub(crate) fn raw(self) -> u64 {
+        self.0
     }
-    #[expect(clippy::cast_possible_truncation, reason = "made from an int")]
-    fn from_raw(raw: u64) -> Self {
-        (raw as u32).cast_signed()
+    /// The handle again.
+    #[inline]
+    pub(crate) fn from_raw(raw: u64) -> Self {
+        Self(raw)
     }
 }
 
-/// An integer parameter as a word of the trace, whatever C type the header gives it.
+/// Where there is a handle, or an array of them.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handles(*mut c_void);
+
+impl Handles {
+    /// No place.
+    pub(crate) const NOWHERE: Self = Self(std::ptr::null_mut());
+
+    /// A handle of our own, for MPI to write. Of the word MPICH writes the lower half.
+    #[inline]
+    pub(crate) fn of(handle: &mut Handle) -> Self {
+        Self((&raw mut *handle).cast())
+    }
+
+    /// Places at an address.
+    #[inline]
+    pub(crate) fn at(address: usize) -> Self {
+        Self(std::ptr::with_exposed_provenance_mut(address))
+    }
+
+    /// Whether it is no place.
+    #[inline]
+    pub(crate) fn is_nowhere(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The address of the `i`-th.
+    #[inline]
+    pub(crate) fn address(self, i: usize) -> usize {
+        self.place(i).expose_provenance()
+    }
+
+    /// The `i`-th, as a word.
+    ///
+    /// # Safety
+    ///
+    /// There are more than `i`.
+    #[inline]
+    pub(crate) unsafe fn get(self, i: usize) -> u64 {
+        let place = self.place(i);
+        // SAFETY: the caller's promise; handles are as wide as their family says.
+        unsafe { if is_narrow() { u64::from(*place.cast::<u32>()) } else { *place.cast::<u64>() } }
+    }
+
+    #[inline]
+    fn place(self, i: usize) -> *mut c_void {
+        self.0.wrapping_byte_add(i * if is_narrow() { size_of::<u32>() } else { size_of::<u64>() })
+    }
+}
+
+#[inline]
+fn is_narrow() -> bool {
+    mask() != u64::MAX
+}
+
+/// Where there is a file's handle.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct Files(*mut File);
+
+impl Files {
+    /// The `i`-th, as a word.
+    ///
+    /// # Safety
+    ///
+    /// There are more than `i`.
+    pub(crate) unsafe fn get(self, i: usize) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.wrapping_add(i) }.raw()
+    }
+}
+
+/// A status, whose size and layout are its family's.
+#[repr(C)]
+pub(crate) struct Status([u8; 0]);
+
+/// An integer parameter as a word of the trace, whatever C type it has.
 pub(crate) trait Integer: Copy {
     /// The word.
     fn word(self) -> i64;
@@ -90,13 +135,7 @@ impl Integer for i64 {
     }
 }
 
-impl Integer for isize {
-    fn word(self) -> i64 {
-        self as i64
-    }
-}
-
 /// Whether a pointer is one of the library's marks (`MPI_IN_PLACE`, `MPI_STATUS_IGNORE`, …).
-pub(crate) fn is_mark<T>(pointer: *const T, mark: usize) -> bool {
-    pointer.cast::<c_void>().addr() == mark
+pub(crate) fn is_mark<T>(pointer: *const T, mark: u64) -> bool {
+    pointer.cast::<c_void>().addr() as u64 == mark
 }

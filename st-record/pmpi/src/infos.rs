@@ -1,6 +1,7 @@
 //! Info objects in use.
 
-use crate::ffi::constants as k;
+use crate::constants as k;
+
 use foldhash::fast::FixedState;
 use st_model::lowest::Lowest;
 use st_model::values::{INFO_ENV, NULL};
@@ -17,8 +18,8 @@ impl Infos {
     /// Number of an info object; one that some unknown function made gets a number now.
     pub(crate) fn number(&mut self, handle: u64) -> i64 {
         match handle {
-            h if h == k::st_MPI_INFO_NULL() => NULL,
-            h if h == k::st_MPI_INFO_ENV() => INFO_ENV,
+            h if h == k::MPI_INFO_NULL() => NULL,
+            h if h == k::MPI_INFO_ENV() => INFO_ENV,
             _ => i64::from(*self.by_handle.entry(handle).or_insert_with(|| self.numbers.take())),
         }
     }

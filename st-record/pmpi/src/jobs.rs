@@ -11,7 +11,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// Pairs of variables in which launchers tell a process its rank and the number of ranks.
-#[cfg(sessions)]
 const LAUNCHERS: [(&str, &str); 4] = [
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
@@ -20,7 +19,6 @@ const LAUNCHERS: [(&str, &str); 4] = [
 ];
 
 /// Rank and number of ranks by the launcher's variables; a process without a launcher is alone.
-#[cfg(sessions)]
 pub(crate) fn launched() -> (u32, u32) {
     let number = |name: &str| env::var(name).ok().and_then(|v| v.parse::<u32>().ok());
     let of = |(rank, size): &(&str, &str)| Some((number(rank)?, number(size)?)).filter(|(r, n)| r < n);

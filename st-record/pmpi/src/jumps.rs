@@ -1,15 +1,15 @@
 //! The exported symbols. Each is a jump: at first to [`enter`], which finds the MPI that the program has loaded, and from then on to
-//! the wrapper that records the call; or, if it is of another family than this recorder is built for, to that family's
-//! recorder, or past all recorders to the library itself. No argument is touched on the way, whatever its type.
+//! the wrapper that records the call; or, if it is of no family that is known, past the recorder to the library itself. No argument is
+//! touched on the way, whatever its type.
 //!
 //! SAFETY, for the whole module: the assembly keeps what a call may pass in registers, and leaves to where the symbol leads.
 
-use crate::family::OURS;
 use crate::generated::{EXPORTED, M};
 use crate::library::{self, Mode};
-use crate::others::{Find, adopt};
 use crate::real;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use crate::weak;
+use std::ffi::{CStr, c_void};
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Where the symbols lead.
@@ -80,9 +80,11 @@ unsafe extern "C-unwind" fn unresolved() {
 extern "C" fn enter(i: usize, caller: usize) -> *const c_void {
     let name = name(i);
     let mode = library::mode();
+    if matches!(mode, Mode::Record) {
+        weak::withdraw(ours());
+    }
     let (to, lasting) = match &mode {
         Mode::Record => (wrapper(i), true),
-        Mode::Other(other) => (other.wrapper(name), true),
         Mode::Pass => (std::ptr::null(), true),
         // Each caller has its own.
         Mode::Unknown => (std::ptr::null(), false),
@@ -97,9 +99,21 @@ extern "C" fn enter(i: usize, caller: usize) -> *const c_void {
     to
 }
 
+/// The mark by which a recorder is known among the files that a process has loaded.
+#[unsafe(no_mangle)]
+#[expect(unreachable_pub, reason = "exported to C")]
+pub extern "C" fn st_recorder() {}
+
 /// What records the `i`-th symbol's calls; null if the library lacks the function.
 fn wrapper(i: usize) -> *const c_void {
     if real::has(EXPORTED[i].slot) { EXPORTED[i].wrapper as *const c_void } else { std::ptr::null() }
+}
+
+/// Where our symbols are.
+fn ours() -> Range<usize> {
+    let addresses = exports::SYMBOLS.iter().map(|f| *f as usize);
+    let (first, last) = (addresses.clone().min(), addresses.max());
+    first.unwrap_or(0)..last.map_or(0, |last| last + 1)
 }
 
 /// The name of the `i`-th symbol.
@@ -111,33 +125,4 @@ fn name(i: usize) -> &'static CStr {
 pub(crate) fn symbol(name: &CStr) -> *const c_void {
     let number = (0..M).find(|i| self::name(*i) == name);
     number.map_or(std::ptr::null(), |i| exports::SYMBOLS[i] as *const c_void)
-}
-
-/// The family that this recorder is for: one that has been preloaded asks others.
-#[unsafe(no_mangle)]
-#[expect(unreachable_pub, reason = "exported to C")]
-pub extern "C" fn st_family() -> c_int {
-    OURS.number()
-}
-
-/// This recorder is opened by one that has been preloaded, and finds functions by it from now on.
-#[unsafe(no_mangle)]
-#[expect(unreachable_pub, reason = "exported to C")]
-pub extern "C" fn st_adopt(find: Find) {
-    adopt(find);
-    library::fill();
-}
-
-/// What records the calls of a function, for the recorder that has been preloaded; null if nothing does.
-///
-/// # Safety
-///
-/// The name is NUL-terminated.
-#[unsafe(no_mangle)]
-#[expect(unreachable_pub, reason = "exported to C")]
-pub unsafe extern "C" fn st_wrapper(name: *const c_char) -> *const c_void {
-    // SAFETY: the caller's promise.
-    let name = unsafe { CStr::from_ptr(name) };
-    let number = (0..M).find(|i| self::name(*i) == name);
-    number.map_or(std::ptr::null(), wrapper)
 }

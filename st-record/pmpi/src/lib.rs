@@ -1,15 +1,16 @@
-//! The recorder: a library preloaded into an MPI program, built once per binary interface of MPI, from one MPI's headers. It links none.
+//! The recorder: a library preloaded into an MPI program, one for every MPI. It is built without any, and links none: it serves the MPI
+//! that the program has loaded, in the binary interface of that one's family.
 //!
-//! For every function of `mpi.h` the build script generates two exported wrappers, `MPI_x` and `PMPI_x`, each of which
+//! For every function of the standard the build script generates two exported wrappers, `MPI_x` and `PMPI_x`, each of which
 //! forwards to the next definition of its own name; language bindings and other tools may come in by either. The
 //! outermost one records: it reads the inputs into words as the call table's row says, makes the real call, reads the
 //! outputs, and hands the call to [`st_capture::record::RankRecorder`].
 //!
 //! From the bottom up; none imports one of a later line, and there are no circles within a line:
 //!
-//! * `message`: what we say. `ffi`: MPI, as its headers declare it. `dl`, `objects`: the dynamic linker, and what it has loaded.
-//!   `family`, `others`, `library`: the MPI that the program has loaded. `left_out`, `exports`: its functions. `real`: their next
-//!   definitions. `normal`, `statuses`: its constants and results. `limits`: of the process, that we must not run into. `local`,
+//! * `message`: what we say. `family`, `constants`: what families of MPI differ in. `ffi`: MPI's types. `dl`, `loaded_files`: the
+//!   dynamic linker, and what it has loaded. `library`: the MPI that the program has loaded. `left_out`, `exports`: its functions. `real`:
+//!   their next definitions. `normal`, `statuses`: its constants and results as the trace has them. `limits`: of the process, that we must not run into. `local`,
 //!   `lock`, `clock`: per thread and per process. `memory`: a heap of our own. `cost`: our own time.
 //! * `comms`, `types`, `shared_objects` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
 //!   them; `maker`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
@@ -19,7 +20,7 @@
 //! * `argument_cache`: the loop in progress, whose calls are only compared.
 //! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`. `call_encoder`: writes a call's words down.
 //! * `life`: begin and end. `call`: one call on its way. `generated`: the wrappers. `jumps`: the exported symbols,
-//!   which lead there. `lookup`: programs that look symbols up.
+//!   which lead there. `lookup`: programs that look symbols up; `weak`: those that ask by references whether a function is there.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
 //! `MPI_Init` and `MPI_Finalize` (unless an interval for more is set), and never changes what a call returns. If
@@ -33,6 +34,7 @@ mod call;
 mod call_encoder;
 mod clock;
 mod comms;
+mod constants;
 mod cost;
 mod dl;
 #[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
@@ -65,7 +67,6 @@ mod message;
 mod normal;
 mod note;
 mod numbered;
-mod others;
 mod output;
 mod polls;
 mod python;
@@ -86,3 +87,4 @@ mod thread;
 #[path = "../../src/trace_name.rs"]
 mod trace_name;
 mod types;
+mod weak;

@@ -4,11 +4,11 @@
 //! may be another tool's); else, where the MPI was loaded for one module alone (Python's wheels do), in the one library of MPI
 //! that is loaded at all.
 
+use crate::constants;
 use crate::dl::{next, real};
-use crate::family::{Family, OURS};
+use crate::family::Family;
 use crate::loaded_files::{LANDMARK, Object, containing, loaded};
 use crate::message::{refuse, say};
-use crate::others::{Other, given, other};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::ptr::null;
@@ -38,101 +38,71 @@ impl Library {
 pub(crate) enum Mode {
     /// They are recorded.
     Record,
-    /// The recorder of another family has them.
-    Other(&'static Other),
     /// They go to the library.
     Pass,
     /// There is no MPI, or there are several: each goes where its caller would have it.
     Unknown,
 }
 
-/// What was found out.
-struct Decision {
-    mpi: Library,
-    other: Option<Other>,
-}
+static FOUND: AtomicPtr<Library> = AtomicPtr::new(std::ptr::null_mut());
 
-static DECISION: AtomicPtr<Decision> = AtomicPtr::new(std::ptr::null_mut());
-
-fn decided() -> Option<&'static Decision> {
+fn found() -> Option<&'static Library> {
     // SAFETY: null, or leaked by `decide`.
-    unsafe { DECISION.load(Ordering::Acquire).as_ref() }
+    unsafe { FOUND.load(Ordering::Acquire).as_ref() }
 }
 
 /// The program's MPI; `None` as long as there is none, or more than one.
 pub(crate) fn library() -> Option<&'static Library> {
-    decided().or_else(decide).map(|d| &d.mpi)
+    found().or_else(decide)
 }
 
 /// What is done with calls.
 pub(crate) fn mode() -> Mode {
-    match decided().or_else(decide) {
+    match library() {
         None => Mode::Unknown,
-        Some(Decision { mpi, .. }) if mpi.family == Some(OURS) => Mode::Record,
-        Some(Decision { other: Some(other), .. }) => Mode::Other(other),
+        Some(Library { family: Some(_), .. }) => Mode::Record,
         Some(_) => Mode::Pass,
     }
 }
 
-/// Finds the library, and who records its calls. Takes no lock: the dynamic linker, which is asked, has its own.
+/// Finds the library, and learns its family's constants before anyone else sees it. Takes no lock: the dynamic linker, which is asked,
+/// has its own; two threads that come here at once find the same.
 #[cold]
-fn decide() -> Option<&'static Decision> {
+fn decide() -> Option<&'static Library> {
     let mpi = find_library()?;
-    let family = mpi.family;
-    let mut decision = Box::new(Decision { mpi, other: None });
-    if let Some(family) = family.filter(|family| *family != OURS) {
-        decision.other = other(family);
+    if let Some(family) = mpi.family {
+        let data = |name: &CStr| data(name, &mpi.object);
+        // SAFETY: what is found is the library's, or the program's copy of it.
+        unsafe { constants::select(family, data) };
     }
-    let new = Box::into_raw(decision);
-    match DECISION.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+    let new = Box::into_raw(Box::new(mpi));
+    match FOUND.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => begin(),
         // SAFETY: it was made above, and nobody else has it.
         Err(_) => drop(unsafe { Box::from_raw(new) }),
     }
-    decided()
+    found()
 }
 
 /// What is done once, when the library is known.
 fn begin() {
-    let Some(Decision { mpi, other }) = decided() else { return };
-    match mpi.family {
-        Some(family) if family == OURS => {
-            fill();
-        }
-        family => {
-            if let Some(other) = other {
-                return other.begin(symbol);
-            }
-            let what = family.map_or("an MPI that is not known", Family::words);
-            let (path, ours) = (mpi.path.display(), OURS.words());
-            refuse(&format!(
-                "{path} is {what}, for which there is no recorder here (this one is for {ours})"
-            ));
-        }
+    if let Some(Library { family: None, path, .. }) = found() {
+        refuse(&format!(
+            "{} is an MPI that is not known: neither Open MPI, nor MPICH's kin, nor of the standard's binary interface",
+            path.display()
+        ));
     }
 }
 
-/// Learns what the library's headers give as addresses.
-pub(crate) fn fill() {
-    // SAFETY: the shim stores what `data` says, in variables of its own.
-    unsafe { crate::ffi::constants::st_fill(data) };
-}
-
-/// The address of the library's data of a name, for the shim: where the program has it, which the linker may have given a copy.
-extern "C" fn data(name: *const c_char) -> *const c_void {
-    // SAFETY: the shim passes constants.
-    let first = unsafe { real(libc::RTLD_DEFAULT, CStr::from_ptr(name)) };
-    if first.is_null() { symbol(name) } else { first }
-}
-
-/// The address of the function, in the library or a tool before it, that is called so: for another recorder.
-extern "C" fn symbol(name: *const c_char) -> *const c_void {
-    // SAFETY: the shim and other recorders pass constants.
-    find(unsafe { CStr::from_ptr(name) })
+/// The address of the library's data of a name: where the program has it, which the linker may have given a copy.
+fn data(name: &CStr, library: &Object) -> *const c_void {
+    // SAFETY: the handle is the whole program's.
+    let first = unsafe { real(libc::RTLD_DEFAULT, name) };
+    if first.is_null() { library.symbol_in_scope(name) } else { first }
 }
 
 fn find_library() -> Option<Library> {
-    let first = before(LANDMARK);
+    let first = next(LANDMARK);
     let object = if first.is_null() {
         let mut all = loaded().into_iter().filter(Object::is_mpi);
         let object = all.next()?;
@@ -146,17 +116,12 @@ fn find_library() -> Option<Library> {
         containing(first)?
     };
     let find = |name: &CStr| {
-        let next = before(name);
-        if next.is_null() { object.symbol_in_scope(name) } else { next }
+        let there = next(name);
+        if there.is_null() { object.symbol_in_scope(name) } else { there }
     };
     let text = version(&find);
     let family = family(&find, &text);
     Some(Library { path: object.path(), family, text, object })
-}
-
-/// What is found without a look at the libraries that are loaded for one module alone.
-fn before(name: &CStr) -> *const c_void {
-    given(name).unwrap_or_else(|| next(name))
 }
 
 fn several(one: &Object, others: &[Object]) {
@@ -206,7 +171,7 @@ fn family(find: &impl Fn(&CStr) -> *const c_void, text: &str) -> Option<Family> 
 
 /// The address of what the program's MPI calls so, or a tool before it; null if there is none.
 pub(crate) fn find(name: &CStr) -> *const c_void {
-    let first = before(name);
+    let first = next(name);
     if first.is_null() { library().map_or(null(), |l| l.object.symbol_in_scope(name)) } else { first }
 }
 

@@ -1,7 +1,8 @@
 //! Begin and end of a recording.
 
 use crate::clock::processor_time;
-use crate::ffi::{Handle, MPI_Comm, constants as k};
+use crate::constants as k;
+use crate::ffi::{Handle, Handles};
 use crate::jobs::directory;
 use crate::local;
 use crate::memory;
@@ -116,7 +117,6 @@ pub(crate) fn after_init(result: i64) -> Option<i64> {
 
 /// Called when `MPI_Session_init` has returned: as [`after_init`], but the world is what the launcher says; `group` asks
 /// the session for the group of all. Such a recording ends with the process: other sessions may follow the last one.
-#[cfg(sessions)]
 pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) -> Option<i64> {
     if result == 0 {
         initialised();
@@ -174,18 +174,18 @@ fn begin(state: &mut State) -> Result<bool, String> {
     if state.output.is_some() {
         return Ok(true);
     }
-    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD());
+    let world = Handle::from_raw(k::MPI_COMM_WORLD());
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
-    let mut parent = MPI_Comm::from_raw(k::st_MPI_COMM_NULL());
+    let mut parent = Handle::from_raw(k::MPI_COMM_NULL());
     // SAFETY: MPI is initialised; results go to variables.
     unsafe {
         real::MPI_Comm_rank(world, &raw mut rank);
         real::MPI_Comm_size(world, &raw mut size);
-        real::MPI_Comm_get_parent(&raw mut parent);
+        real::MPI_Comm_get_parent(Handles::of(&mut parent));
     }
     let rank = u32::try_from(rank).map_err(|e| format!("rank: {e}"))?;
     let size = u32::try_from(size).map_err(|e| format!("number of ranks: {e}"))?;
-    let spawned = parent.raw() != k::st_MPI_COMM_NULL();
+    let spawned = parent.raw() != k::MPI_COMM_NULL();
     state.run = run::identity(crate::sync::run());
     settle(state, spawned)?;
     if rank == 0 && !spawned {
@@ -256,7 +256,7 @@ fn compare(clock: Option<crate::clock::Reader>, how: impl FnOnce(crate::clock::R
 pub(crate) fn passed(result: i64, comm: u64) {
     let counts = |world_only: bool| {
         if world_only {
-            return comm == k::st_MPI_COMM_WORLD();
+            return comm == k::MPI_COMM_WORLD();
         }
         STATE.lock(is_owner()).as_deref_mut().is_some_and(|state| state.comms.is_of_all(comm))
     };

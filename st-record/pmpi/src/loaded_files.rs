@@ -14,7 +14,7 @@ use std::ptr::null;
 pub(crate) const LANDMARK: &CStr = c"PMPI_Init";
 
 /// What every recorder defines.
-const RECORDER: &CStr = c"st_family";
+const RECORDER: &CStr = c"st_recorder";
 
 /// A file that was loaded.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What each thread remembers between calls.
 
-use crate::ffi::MPI_Request;
+use crate::ffi::Handles;
 use std::cell::Cell;
 use std::ffi::c_int;
 
@@ -15,7 +15,7 @@ pub(crate) struct Local {
     /// Index of its sequence plus 1; 0 before its first recorded call.
     pub(crate) thread: Cell<usize>,
     /// What [`st_made_at`] was told, and how much of it there is.
-    made_at: Cell<*const *const MPI_Request>,
+    made_at: Cell<*const Handles>,
     made: Cell<usize>,
 }
 
@@ -74,7 +74,7 @@ pub extern "C" fn st_pause(on: c_int) {
 /// replays, and knows which is which where several share a handle.
 #[unsafe(no_mangle)]
 #[expect(unreachable_pub, reason = "exported to C")]
-pub extern "C" fn st_made_at(places: *const *const MPI_Request, n: usize) {
+pub extern "C" fn st_made_at(places: *const Handles, n: usize) {
     with(|l| {
         l.made_at.set(places);
         l.made.set(n);
@@ -84,10 +84,10 @@ pub extern "C" fn st_made_at(places: *const *const MPI_Request, n: usize) {
 /// Address of the variable in which the request was made that a call names at a position of its list, there kept at `place`: the same,
 /// unless the thread has been told otherwise.
 #[inline]
-pub(crate) fn made_at(position: usize, place: *const MPI_Request) -> usize {
+pub(crate) fn made_at(position: usize, place: usize) -> usize {
     let told = with(|l| (position < l.made.get()).then(|| l.made_at.get()));
     // SAFETY: there are as many as the thread has said.
-    told.map_or(place, |places| unsafe { *places.wrapping_add(position) }).expose_provenance()
+    told.map_or(place, |places| unsafe { *places.wrapping_add(position) }.address(0))
 }
 
 /// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through. Finding a thread's

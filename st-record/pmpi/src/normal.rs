@@ -1,6 +1,7 @@
 //! The library's constants as the values of [`st_model::values`].
 
-use crate::ffi::constants as k;
+use crate::constants as k;
+
 use crate::real;
 use st_model::num::{narrow, saturate};
 use st_model::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, FOREIGN_BITS, NONE, PROC_NULL, ROOT, UNDEFINED};
@@ -11,13 +12,13 @@ use std::ffi::c_int;
 pub(crate) fn rank(r: c_int) -> i64 {
     if r >= 0 {
         i64::from(r)
-    } else if r == k::st_MPI_PROC_NULL {
+    } else if r == k::MPI_PROC_NULL() {
         PROC_NULL
-    } else if r == k::st_MPI_ANY_SOURCE {
+    } else if r == k::MPI_ANY_SOURCE() {
         ANY_SOURCE
-    } else if r == k::st_MPI_ROOT {
+    } else if r == k::MPI_ROOT() {
         ROOT
-    } else if r == k::st_MPI_UNDEFINED {
+    } else if r == k::MPI_UNDEFINED() {
         UNDEFINED
     } else {
         NONE
@@ -27,18 +28,18 @@ pub(crate) fn rank(r: c_int) -> i64 {
 /// A tag argument.
 #[inline]
 pub(crate) fn tag(t: c_int) -> i64 {
-    if t == k::st_MPI_ANY_TAG { ANY_TAG } else { i64::from(t) }
+    if t == k::MPI_ANY_TAG() { ANY_TAG } else { i64::from(t) }
 }
 
 /// Whether a receive leaves its source or tag open.
 #[inline]
 pub(crate) fn is_wildcard(source: c_int, tag: c_int) -> bool {
-    source == k::st_MPI_ANY_SOURCE || tag == k::st_MPI_ANY_TAG
+    source == k::MPI_ANY_SOURCE() || tag == k::MPI_ANY_TAG()
 }
 
 /// A colour.
 pub(crate) fn color(c: c_int) -> i64 {
-    if c == k::st_MPI_UNDEFINED { UNDEFINED } else { i64::from(c) }
+    if c == k::MPI_UNDEFINED() { UNDEFINED } else { i64::from(c) }
 }
 
 /// Position of a constant in a list of them, as [`st_model::values`] orders it.
@@ -48,47 +49,47 @@ fn position(v: c_int, of: &[c_int]) -> i64 {
 
 /// Result of a comparison.
 pub(crate) fn compare(v: c_int) -> i64 {
-    position(v, &[k::st_MPI_IDENT, k::st_MPI_CONGRUENT, k::st_MPI_SIMILAR, k::st_MPI_UNEQUAL])
+    position(v, &[k::MPI_IDENT(), k::MPI_CONGRUENT(), k::MPI_SIMILAR(), k::MPI_UNEQUAL()])
 }
 
 /// Kind of topology.
 pub(crate) fn topology(v: c_int) -> i64 {
-    position(v, &[k::st_MPI_UNDEFINED, k::st_MPI_GRAPH, k::st_MPI_CART, k::st_MPI_DIST_GRAPH])
+    position(v, &[k::MPI_UNDEFINED(), k::MPI_GRAPH(), k::MPI_CART(), k::MPI_DIST_GRAPH()])
 }
 
 /// Order of an array's elements.
 pub(crate) fn arrayorder(v: c_int) -> i64 {
-    position(v, &[k::st_MPI_ORDER_C, k::st_MPI_ORDER_FORTRAN])
+    position(v, &[k::MPI_ORDER_C(), k::MPI_ORDER_FORTRAN()])
 }
 
 /// Distribution of an array's dimension.
 pub(crate) fn distribution(v: c_int) -> i64 {
-    position(v, &[k::st_MPI_DISTRIBUTE_BLOCK, k::st_MPI_DISTRIBUTE_CYCLIC, k::st_MPI_DISTRIBUTE_NONE])
+    position(v, &[k::MPI_DISTRIBUTE_BLOCK(), k::MPI_DISTRIBUTE_CYCLIC(), k::MPI_DISTRIBUTE_NONE()])
 }
 
 /// Argument of a distribution.
 pub(crate) fn distribution_argument(v: c_int) -> i64 {
-    if v == k::st_MPI_DISTRIBUTE_DFLT_DARG { DFLT_DARG } else { i64::from(v) }
+    if v == k::MPI_DISTRIBUTE_DFLT_DARG() { DFLT_DARG } else { i64::from(v) }
 }
 
 /// Kind of split.
 pub(crate) fn splittype(v: c_int) -> i64 {
-    if v == k::st_MPI_UNDEFINED { UNDEFINED } else { position(v, &[k::st_MPI_COMM_TYPE_SHARED]) }
+    if v == k::MPI_UNDEFINED() { UNDEFINED } else { position(v, &[k::MPI_COMM_TYPE_SHARED()]) }
 }
 
 /// Class of types.
 pub(crate) fn typeclass(v: c_int) -> i64 {
-    position(v, &[k::st_MPI_TYPECLASS_REAL, k::st_MPI_TYPECLASS_INTEGER, k::st_MPI_TYPECLASS_COMPLEX])
+    position(v, &[k::MPI_TYPECLASS_REAL(), k::MPI_TYPECLASS_INTEGER(), k::MPI_TYPECLASS_COMPLEX()])
 }
 
 /// Kind of lock.
 pub(crate) fn locktype(v: c_int) -> i64 {
-    position(v, &[k::st_MPI_LOCK_EXCLUSIVE, k::st_MPI_LOCK_SHARED])
+    position(v, &[k::MPI_LOCK_EXCLUSIVE(), k::MPI_LOCK_SHARED()])
 }
 
 /// What an offset counts from.
 pub(crate) fn whence(v: c_int) -> i64 {
-    position(v, &[k::st_MPI_SEEK_SET, k::st_MPI_SEEK_CUR, k::st_MPI_SEEK_END])
+    position(v, &[k::MPI_SEEK_SET(), k::MPI_SEEK_CUR(), k::MPI_SEEK_END()])
 }
 
 /// A sum of constants as bits in the order of a list of them; others stand higher up.
@@ -109,11 +110,11 @@ pub(crate) fn assertion(v: c_int) -> i64 {
     bits(
         v,
         &[
-            k::st_MPI_MODE_NOCHECK,
-            k::st_MPI_MODE_NOSTORE,
-            k::st_MPI_MODE_NOPUT,
-            k::st_MPI_MODE_NOPRECEDE,
-            k::st_MPI_MODE_NOSUCCEED,
+            k::MPI_MODE_NOCHECK(),
+            k::MPI_MODE_NOSTORE(),
+            k::MPI_MODE_NOPUT(),
+            k::MPI_MODE_NOPRECEDE(),
+            k::MPI_MODE_NOSUCCEED(),
         ],
     )
 }
@@ -123,37 +124,37 @@ pub(crate) fn amode(v: c_int) -> i64 {
     bits(
         v,
         &[
-            k::st_MPI_MODE_CREATE,
-            k::st_MPI_MODE_RDONLY,
-            k::st_MPI_MODE_WRONLY,
-            k::st_MPI_MODE_RDWR,
-            k::st_MPI_MODE_DELETE_ON_CLOSE,
-            k::st_MPI_MODE_UNIQUE_OPEN,
-            k::st_MPI_MODE_EXCL,
-            k::st_MPI_MODE_APPEND,
-            k::st_MPI_MODE_SEQUENTIAL,
+            k::MPI_MODE_CREATE(),
+            k::MPI_MODE_RDONLY(),
+            k::MPI_MODE_WRONLY(),
+            k::MPI_MODE_RDWR(),
+            k::MPI_MODE_DELETE_ON_CLOSE(),
+            k::MPI_MODE_UNIQUE_OPEN(),
+            k::MPI_MODE_EXCL(),
+            k::MPI_MODE_APPEND(),
+            k::MPI_MODE_SEQUENTIAL(),
         ],
     )
 }
 
 /// What a type was made by.
 pub(crate) fn combiner(v: c_int) -> i64 {
-    position(v, &k::st_combiners)
+    position(v, &k::combiners())
 }
 
 /// A library's error class, numbered from 1 in the order of [`st_model::values::ERROR_CLASSES`]; classes of the library's
 /// or the program's own come after these.
 pub(crate) fn error_class(class: c_int) -> u32 {
-    let known = k::st_errors.iter().position(|c| *c == class);
-    let own = || k::st_errors.len() + saturate::<usize>(class);
+    let classes = k::error_classes();
+    let known = classes.iter().position(|c| *c == class);
+    let own = || classes.len() + saturate::<usize>(class);
     narrow::<u32>(known.unwrap_or_else(own)) + 1
 }
 
 /// The library's number of `MPI_ERR_UNKNOWN`: that of a call which failed without returning a code. (`MPI_ERR_OTHER` is
 /// a known error that has no class.)
 pub(crate) fn unknown_error() -> c_int {
-    let at = st_model::values::ERROR_CLASSES.iter().position(|name| *name == "MPI_ERR_UNKNOWN");
-    at.and_then(|i| k::st_errors.get(i)).copied().unwrap_or(1)
+    k::MPI_ERR_UNKNOWN()
 }
 
 /// Error class of a code, numbered as [`st_model::values::ERROR_CLASSES`].
@@ -169,27 +170,35 @@ pub(crate) fn class_of(code: i64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::family::Family;
 
     #[test]
-    fn constants_of_every_library_have_one_value() {
-        assert_eq!(rank(k::st_MPI_PROC_NULL), PROC_NULL);
-        assert_eq!(rank(k::st_MPI_ANY_SOURCE), ANY_SOURCE);
-        assert_eq!(rank(k::st_MPI_ROOT), ROOT);
+    fn constants_of_every_family_have_one_value() {
+        for family in [Family::Openmpi, Family::Mpich, Family::Standard] {
+            let _selected = k::selected(family);
+            one_value();
+        }
+    }
+
+    fn one_value() {
+        assert_eq!(rank(k::MPI_PROC_NULL()), PROC_NULL);
+        assert_eq!(rank(k::MPI_ANY_SOURCE()), ANY_SOURCE);
+        assert_eq!(rank(k::MPI_ROOT()), ROOT);
         assert_eq!((rank(0), rank(7)), (0, 7));
-        assert_eq!((tag(k::st_MPI_ANY_TAG), tag(3)), (ANY_TAG, 3));
+        assert_eq!((tag(k::MPI_ANY_TAG()), tag(3)), (ANY_TAG, 3));
         assert!(
-            is_wildcard(k::st_MPI_ANY_SOURCE, 3) && is_wildcard(0, k::st_MPI_ANY_TAG) && !is_wildcard(0, 3)
+            is_wildcard(k::MPI_ANY_SOURCE(), 3) && is_wildcard(0, k::MPI_ANY_TAG()) && !is_wildcard(0, 3)
         );
-        assert_eq!((compare(k::st_MPI_SIMILAR), topology(k::st_MPI_CART)), (2, 2));
-        assert_eq!((topology(k::st_MPI_UNDEFINED), arrayorder(k::st_MPI_ORDER_FORTRAN)), (0, 1));
-        assert_eq!((splittype(k::st_MPI_COMM_TYPE_SHARED), splittype(12345)), (0, NONE));
-        let truncate = k::st_errors[14];
+        assert_eq!((compare(k::MPI_SIMILAR()), topology(k::MPI_CART())), (2, 2));
+        assert_eq!((topology(k::MPI_UNDEFINED()), arrayorder(k::MPI_ORDER_FORTRAN())), (0, 1));
+        assert_eq!((splittype(k::MPI_COMM_TYPE_SHARED()), splittype(12345)), (0, NONE));
+        let truncate = k::error_classes()[14];
         assert_eq!(st_model::values::error_class(error_class(truncate)), Some("MPI_ERR_TRUNCATE"));
         assert_eq!(st_model::values::error_class(error_class(1 << 20)), None);
-        assert_eq!(color(k::st_MPI_UNDEFINED), UNDEFINED);
-        assert_eq!((locktype(k::st_MPI_LOCK_SHARED), whence(k::st_MPI_SEEK_END)), (1, 2));
-        assert_eq!(assertion(k::st_MPI_MODE_NOPUT | k::st_MPI_MODE_NOSUCCEED), 0b10100);
-        assert_eq!(amode(k::st_MPI_MODE_CREATE | k::st_MPI_MODE_RDWR), 0b1001);
-        assert_eq!(amode(k::st_MPI_MODE_RDONLY | 1 << 20), 0b10 | 1 << (20 + FOREIGN_BITS));
+        assert_eq!(color(k::MPI_UNDEFINED()), UNDEFINED);
+        assert_eq!((locktype(k::MPI_LOCK_SHARED()), whence(k::MPI_SEEK_END())), (1, 2));
+        assert_eq!(assertion(k::MPI_MODE_NOPUT() | k::MPI_MODE_NOSUCCEED()), 0b10100);
+        assert_eq!(amode(k::MPI_MODE_CREATE() | k::MPI_MODE_RDWR()), 0b1001);
+        assert_eq!(amode(k::MPI_MODE_RDONLY() | 1 << 20), 0b10 | 1 << (20 + FOREIGN_BITS));
     }
 }

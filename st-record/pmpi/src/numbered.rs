@@ -1,7 +1,7 @@
 //! What a trace knows by a number only: attribute keys, error handlers, sessions.
 
-use crate::ffi::constants as k;
-use crate::types::read;
+use crate::constants as k;
+
 use foldhash::fast::FixedState;
 use st_model::lowest::Lowest;
 use st_model::num::narrow;
@@ -45,7 +45,6 @@ impl Numbered {
 pub(crate) struct Minor {
     pub(crate) keyvals: Numbered,
     pub(crate) errhandlers: Numbered,
-    #[cfg(sessions)]
     pub(crate) sessions: Numbered,
     /// Words of the predefined error handlers.
     pub(crate) predefined: HashMap<u64, i64, FixedState>,
@@ -59,10 +58,10 @@ pub(crate) fn named(i: usize) -> i64 {
 impl Minor {
     /// Learns the predefined error handlers.
     pub(crate) fn start() -> Self {
-        let names = read((&raw const k::st_errhandlers).cast(), k::st_MPI_ERRHANDLER_NULL());
+        let names = k::predefined("error handlers", k::MPI_ERRHANDLER_NULL());
         let word = |name: &str| ERRHANDLERS.iter().position(|n| *n == name).map_or(NULL, named);
         let mut predefined: HashMap<_, _, _> = names.into_iter().map(|(h, name)| (h, word(name))).collect();
-        predefined.insert(k::st_MPI_ERRHANDLER_NULL(), NULL);
+        predefined.insert(k::MPI_ERRHANDLER_NULL(), NULL);
         Self { predefined, ..Self::default() }
     }
 }

@@ -6,12 +6,10 @@ use crate::ancestry::ancestors;
 use crate::bindings;
 use crate::clock::{process_time, processor_time};
 use crate::exports;
-use crate::family::OURS;
 use crate::journal::Journal;
 use crate::library::library;
 use crate::limits;
 use crate::message::{note_down, say, warn};
-use crate::others::reached;
 use crate::real;
 use crate::settings::Settings;
 use crate::trace_name::numbered;
@@ -365,7 +363,7 @@ fn mpi() -> Mpi {
 fn missed() -> Vec<String> {
     let Some(library) = library() else { return Vec::new() };
     let ours = real::NAMES.iter().map(|name| name.trim_end_matches('\0'));
-    let ours = ours.filter(|name| reached(name)).map(str::to_owned).collect();
+    let ours = ours.map(str::to_owned).collect();
     exports::missed(&exports::functions(&library.path), &ours)
 }
 
@@ -385,7 +383,7 @@ fn product() -> &'static str {
     match known.into_iter().find(|name| text.contains(name)) {
         Some("Intel(R) MPI") => "Intel MPI",
         Some(name) => name,
-        None => OURS.words(),
+        None => "MPI",
     }
 }
 

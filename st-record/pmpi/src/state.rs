@@ -3,8 +3,9 @@
 use crate::argument_cache::{ArgumentCache, ExpectedCall};
 use crate::clock::Clock;
 use crate::comms::Comms;
+use crate::constants as k;
 use crate::cost::Cost;
-use crate::ffi::constants as k;
+
 use crate::infos::Infos;
 use crate::journal::{Journal, Mark};
 use crate::local::Local;
@@ -97,8 +98,8 @@ impl State {
             recorder,
             comms: Comms::default(),
             types: Types::default(),
-            wins: SharedObjects::new(k::st_MPI_WIN_NULL()),
-            files: SharedObjects::new(k::st_MPI_FILE_NULL()),
+            wins: SharedObjects::new(k::MPI_WIN_NULL()),
+            files: SharedObjects::new(k::MPI_FILE_NULL()),
             infos: Infos::default(),
             minor: Minor::start(),
             requests: Requests::default(),

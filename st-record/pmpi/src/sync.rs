@@ -34,7 +34,8 @@ mod pace;
 mod tree;
 
 use crate::clock::{Reader, processor_time};
-use crate::ffi::{Handle, MPI_Comm, MPI_Group, MPI_Info, MPI_Op, MPI_Request, constants as k};
+use crate::constants as k;
+use crate::ffi::{Handle, Handles};
 use crate::real;
 use crate::settings::{Reductions, interval};
 use exchange::{Exchange, Turn};
@@ -148,7 +149,7 @@ pub(crate) fn split() {
     if !wanted() || sync().is_some() {
         return;
     }
-    let world = MPI_Comm::from_raw(k::st_MPI_COMM_WORLD());
+    let world = Handle::from_raw(k::MPI_COMM_WORLD());
     let rank = unsafe {
         let mut rank = 0;
         real::MPI_Comm_rank(world, &raw mut rank);
@@ -158,24 +159,25 @@ pub(crate) fn split() {
     unsafe {
         let mut provided = 0;
         let asked = real::MPI_Query_thread(&raw mut provided);
-        MULTIPLE.store(asked != 0 || provided == k::st_MPI_THREAD_MULTIPLE, Ordering::Relaxed);
-        let mut comm = MPI_Comm::from_raw(k::st_MPI_COMM_NULL());
-        let mut group = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
-        real::MPI_Comm_group(world, &raw mut group);
-        if real::MPI_Comm_create_group(world, group, FIRST, &raw mut comm) == 0 {
+        MULTIPLE.store(asked != 0 || provided == k::MPI_THREAD_MULTIPLE(), Ordering::Relaxed);
+        let mut comm = Handle::from_raw(k::MPI_COMM_NULL());
+        let mut group = Handle::from_raw(k::MPI_GROUP_NULL());
+        real::MPI_Comm_group(world, Handles::of(&mut group));
+        if real::MPI_Comm_create_group(world, group, FIRST, Handles::of(&mut comm)) == 0 {
             made.world = Tree::of(comm);
         }
-        real::MPI_Group_free(&raw mut group);
+        real::MPI_Group_free(Handles::of(&mut group));
         let Some(all) = made.world else { return };
         made.run = all.told(if rank == 0 { crate::run::drawn() } else { None });
-        let all = MPI_Comm::from_raw(all.comm);
-        let info = MPI_Info::from_raw(k::st_MPI_INFO_NULL());
-        if real::MPI_Comm_split_type(all, k::st_MPI_COMM_TYPE_SHARED, rank, info, &raw mut comm) == 0 {
+        let all = Handle::from_raw(all.comm);
+        let info = Handle::from_raw(k::MPI_INFO_NULL());
+        if real::MPI_Comm_split_type(all, k::MPI_COMM_TYPE_SHARED(), rank, info, Handles::of(&mut comm)) == 0
+        {
             made.node = Tree::of(comm);
         }
         let leads = made.node.is_some_and(|n| n.rank == 0);
-        let colour = if leads { 0 } else { k::st_MPI_UNDEFINED };
-        if real::MPI_Comm_split(all, colour, rank, &raw mut comm) == 0 {
+        let colour = if leads { 0 } else { k::MPI_UNDEFINED() };
+        if real::MPI_Comm_split(all, colour, rank, Handles::of(&mut comm)) == 0 {
             made.leaders = Tree::of(comm);
         }
     }
@@ -331,8 +333,8 @@ impl Sync {
 impl Tree {
     /// Waits for all ranks to come here, but not for ever.
     fn all_here(self, clock: Reader) -> bool {
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
-        let begun = unsafe { real::MPI_Ibarrier(MPI_Comm::from_raw(self.comm), &raw mut request) };
+        let mut request = Handle::from_raw(k::MPI_REQUEST_NULL());
+        let begun = unsafe { real::MPI_Ibarrier(Handle::from_raw(self.comm), Handles::of(&mut request)) };
         begun == 0 && completes(&mut request, clock, clock.now() + PATIENCE, naps())
     }
 
@@ -340,7 +342,7 @@ impl Tree {
     fn told(self, drawn: Option<u128>) -> Option<u128> {
         let mut bytes = drawn.unwrap_or(0).to_le_bytes();
         let n = narrow(bytes.len());
-        let comm = MPI_Comm::from_raw(self.comm);
+        let comm = Handle::from_raw(self.comm);
         let told = unsafe { real::MPI_Bcast(bytes.as_mut_ptr().cast(), n, byte(), 0, comm) };
         Some(u128::from_le_bytes(bytes)).filter(|id| told == 0 && *id != 0)
     }
@@ -348,8 +350,8 @@ impl Tree {
     /// What all ranks can do, if this one can do that.
     fn all_able(self, able: Able) -> Able {
         let own = u8::from(able.compares) | u8::from(able.records) << 1;
-        let (mut all, comm) = (0_u8, MPI_Comm::from_raw(self.comm));
-        let and = MPI_Op::from_raw(k::st_MPI_BAND());
+        let (mut all, comm) = (0_u8, Handle::from_raw(self.comm));
+        let and = Handle::from_raw(k::MPI_BAND());
         let (from, to) = ((&raw const own).cast_mut().cast(), (&raw mut all).cast());
         if unsafe { real::MPI_Allreduce(from, to, 1, byte(), and, comm) } != 0 {
             return Able::default();

@@ -1,6 +1,5 @@
 //! One thread of the program, and the call that it is making.
 
-use crate::ffi::MPI_Status;
 use crate::polls::Series;
 use crate::requests::Key;
 use st_model::lowest::Lowest;
@@ -25,8 +24,8 @@ pub(crate) struct Thread {
     pub(crate) owes_lists: bool,
     /// A poll said no.
     pub(crate) failed: bool,
-    /// Stand-ins for ignored statuses.
-    pub(crate) statuses: Vec<MPI_Status>,
+    /// Memory of stand-ins for ignored statuses.
+    pub(crate) statuses: Vec<u64>,
     /// Positions, sources, tags and sizes of completed requests.
     pub(crate) completed: Vec<[i64; 4]>,
 }

@@ -3,13 +3,13 @@
 //! SAFETY, for the whole module: as in [`crate::comms`].
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use crate::ffi::{Handle, MPI_Count, MPI_Datatype, PredefinedName, constants as k};
+use crate::constants as k;
+use crate::ffi::Handle;
 use crate::maker::Maker;
 use crate::real;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
-use st_model::calls::names;
-use st_model::calls::{CallTable, Meaning, Object};
+use st_model::calls::{CallTable, Kind, Meaning, Object};
 use st_model::objects::{Name, Op, Type};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -31,9 +31,9 @@ pub(crate) struct Types {
 impl Types {
     /// Learns the predefined handles.
     pub(crate) fn start(&mut self) {
-        self.predefined = read((&raw const k::st_types).cast(), k::st_MPI_DATATYPE_NULL());
-        self.predefined_ops = read((&raw const k::st_ops).cast(), k::st_MPI_OP_NULL());
-        self.last = (k::st_MPI_DATATYPE_NULL(), -1);
+        self.predefined = k::predefined("datatypes", k::MPI_DATATYPE_NULL());
+        self.predefined_ops = k::predefined("operations", k::MPI_OP_NULL());
+        self.last = (k::MPI_DATATYPE_NULL(), -1);
     }
 
     /// Index of a type, learned now if it is predefined or some unknown function made it; -1 for the null handle.
@@ -48,7 +48,7 @@ impl Types {
     }
 
     fn find(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_DATATYPE_NULL() {
+        if handle == k::MPI_DATATYPE_NULL() {
             return -1;
         }
         if let Some(&i) = self.by_handle.get(&handle) {
@@ -79,13 +79,8 @@ impl Types {
         recorder: &mut RankRecorder,
     ) -> i64 {
         // Functions that look types up return one that is already there.
-        let lookup =
-            matches!(maker.function, names::MPI_Type_match_size | names::MPI_Type_create_f90_integer)
-                || matches!(
-                    maker.function,
-                    names::MPI_Type_create_f90_real | names::MPI_Type_create_f90_complex
-                );
-        if self.predefined.contains_key(&handle) || handle == k::st_MPI_DATATYPE_NULL() {
+        let lookup = CallTable::builtin().get(maker.call).is_some_and(|row| row.kind == Kind::TypeLookup);
+        if self.predefined.contains_key(&handle) || handle == k::MPI_DATATYPE_NULL() {
             return self.index(handle, recorder);
         }
         if let Some(&i) = self.by_handle.get(&handle).filter(|_| lookup) {
@@ -127,7 +122,7 @@ impl Types {
         if let Some(index) = self.by_handle.remove(&handle) {
             recorder.objects.types.free(index);
         }
-        self.last = (k::st_MPI_DATATYPE_NULL(), -1);
+        self.last = (k::MPI_DATATYPE_NULL(), -1);
     }
 
     /// Whether the handle is one of a registered type.
@@ -137,14 +132,14 @@ impl Types {
 
     /// Notes one more reference to a type that a program made.
     pub(crate) fn retain(&mut self, handle: u64) {
-        if handle != k::st_MPI_DATATYPE_NULL() && !self.predefined.contains_key(&handle) {
+        if handle != k::MPI_DATATYPE_NULL() && !self.predefined.contains_key(&handle) {
             *self.references.entry(handle).or_default() += 1;
         }
     }
 
     /// Index of an operation; -1 for the null handle.
     pub(crate) fn op(&mut self, handle: u64, recorder: &mut RankRecorder) -> i64 {
-        if handle == k::st_MPI_OP_NULL() {
+        if handle == k::MPI_OP_NULL() {
             return -1;
         }
         if let Some(&i) = self.ops.get(&handle) {
@@ -191,27 +186,10 @@ impl Types {
     }
 }
 
-/// A table of the shim. Handles that stand for "not available" are left out.
-pub(crate) fn read(mut row: *const PredefinedName, null: u64) -> HashMap<u64, &'static str, FixedState> {
-    let mut names = HashMap::default();
-    loop {
-        // The shim's table ends with a null name.
-        let PredefinedName { name, handle } = unsafe { row.read() };
-        if name.is_null() {
-            return names;
-        }
-        if handle != null {
-            let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
-            names.entry(handle).or_insert(name);
-        }
-        row = row.wrapping_add(1);
-    }
-}
-
 /// A type's content; size and extent from the library.
 fn content(handle: u64, kind: String, words: Vec<i64>, parts: Vec<Name>) -> Type {
-    let t = MPI_Datatype::from_raw(handle);
-    let (mut size, mut lb, mut extent): (MPI_Count, MPI_Count, MPI_Count) = (0, 0, 0);
+    let t = Handle::from_raw(handle);
+    let (mut size, mut lb, mut extent) = (0, 0, 0);
     unsafe {
         real::MPI_Type_size_x(t, &raw mut size);
         real::MPI_Type_get_extent_x(t, &raw mut lb, &raw mut extent);
@@ -223,7 +201,7 @@ fn content(handle: u64, kind: String, words: Vec<i64>, parts: Vec<Name>) -> Type
 fn own_name(handle: u64) -> String {
     let mut text: [c_char; 512] = [0; 512];
     let mut n = 0;
-    unsafe { real::MPI_Type_get_name(MPI_Datatype::from_raw(handle), text.as_mut_ptr(), &raw mut n) };
+    unsafe { real::MPI_Type_get_name(Handle::from_raw(handle), text.as_mut_ptr(), &raw mut n) };
     let name = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned();
     if name.is_empty() { "unknown".into() } else { name }
 }

@@ -12,8 +12,6 @@ use st_tests::{Failure, conclude, place, workplace};
 
 use crate::libraries::library;
 
-const LIBRARY: &str = "libst_pmpi.so";
-
 /// Names of the libraries that a shared object needs.
 fn needed(path: &Path) -> Result<Vec<String>, Failure> {
     let data = fs::read(path).map_err(|e| e.to_string())?;
@@ -63,7 +61,7 @@ fn apart(name: &str) -> bool {
 }
 
 fn stands_in(mpi: Mpi) -> Result<(), Failure> {
-    let library = place::engine(mpi, LIBRARY)?;
+    let library = place::recorder()?;
     let path = libmpi(mpi)?;
     // A program that loads MPI late (Python) must not find one of ours.
     if needed(&library)?.iter().any(|name| name.starts_with("libmpi")) {

@@ -40,7 +40,7 @@ fn counts(trace: &Path, call: &str) -> Result<Vec<usize>, Failure> {
 fn what_would_be_recorded_is_said_beforehand() {
     under_each(|p| {
         let o = record(p, "--check ./leaves")?.ok()?;
-        let library = place::engine(p.job.mpi, "libst_pmpi.so")?;
+        let library = place::recorder()?;
         for said in [p.job.mpi.to_string(), "bindings   C\n".into(), library.display().to_string()] {
             check(o.text().contains(&said), &said, &o)?;
         }
@@ -316,7 +316,7 @@ fn what_other_programs_start_is_recorded() {
 #[test]
 fn other_tools_see_each_call_once_and_so_do_we() {
     under_each(|p| {
-        let ours = place::engine(p.job.mpi, "libst_pmpi.so")?;
+        let ours = place::recorder()?;
         for (name, define) in [("profiling.so", "-DPLAIN"), ("next.so", "-DNEXT")] {
             p.compile(name, "shim.c", &["-shared", "-fPIC", define])?.ok()?;
             let shim = p.path(name);
@@ -346,7 +346,7 @@ fn collective_operations_of_the_recorder_are_on_its_own_communicators() {
     under_each(|p| {
         p.compile("guest.so", "guest.c", &["-shared", "-fPIC"])?.ok()?;
         p.compile("idle", "idle.c", &[])?.ok()?;
-        let ours = place::engine(p.job.mpi, "libst_pmpi.so")?;
+        let ours = place::recorder()?;
         fs::create_dir(p.path("run")).map_err(|e| e.to_string())?;
         let (ours, guest) = (ours.display(), p.path("guest.so"));
         let line = format!(

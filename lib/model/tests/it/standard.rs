@@ -7,23 +7,12 @@ mod changed;
 use std::collections::BTreeMap;
 
 use by_name::Said;
-use st_model::calls::{CallTable, Kind, Meaning, Object, Param, Row, TABLE};
+use st_model::calls::{CallTable, Kind, Meaning, Object, Param, Row, STANDARD, TABLE};
 
-/// The standard's list; its first lines say how it reads.
-const STANDARD: &str = include_str!("../../src/calls/standard.txt");
-
-/// Procedures that no row has: they compute without MPI, or convert handles; MPI 4.1 and 5.0 brought the others, and the MPI
-/// libraries that st is built with do not have them.
-const WITHOUT_ROW: [&str; 4] = [
+/// Procedures that no row has: they compute without MPI, or convert handles.
+const WITHOUT_ROW: [&str; 2] = [
     "MPI_Aint_add MPI_Aint_diff MPI_Status_c2f MPI_Status_c2f08 MPI_Status_f082c MPI_Status_f082f MPI_Status_f2c MPI_Status_f2f08",
-    "MPI_Buffer_flush MPI_Buffer_iflush MPI_Comm_attach_buffer MPI_Comm_detach_buffer MPI_Comm_flush_buffer \
-     MPI_Comm_iflush_buffer MPI_Session_attach_buffer MPI_Session_detach_buffer MPI_Session_flush_buffer \
-     MPI_Session_iflush_buffer MPI_Get_hw_resource_info MPI_Remove_error_class MPI_Remove_error_code \
-     MPI_Remove_error_string MPI_Type_get_value_index",
-    "MPI_Request_get_status_all MPI_Request_get_status_any MPI_Request_get_status_some MPI_Status_get_error \
-     MPI_Status_get_source MPI_Status_get_tag MPI_Status_set_error MPI_Status_set_source MPI_Status_set_tag",
-    "MPI_Abi_get_fortran_booleans MPI_Abi_get_fortran_info MPI_Abi_get_info MPI_Abi_get_version \
-     MPI_Abi_set_fortran_booleans MPI_Abi_set_fortran_info",
+    "MPI_Status_get_error MPI_Status_get_source MPI_Status_get_tag MPI_Status_set_error MPI_Status_set_source MPI_Status_set_tag",
 ];
 /// Endings of functions that convert handles, and the beginning of the tools' interface, which is not recorded.
 const CONVERSIONS: [&str; 4] = ["_c2f", "_f2c", "_toint", "_fromint"];
@@ -125,7 +114,14 @@ impl<'a> Listed<'a> {
 const EXACT: [(Kind, &[&str]); 16] = [
     (Kind::Abort, &["COMMUNICATOR ERROR_CODE"]),
     (Kind::Probe, &["RANK TAG COMMUNICATOR STATUS:out", "RANK TAG COMMUNICATOR LOGICAL:out STATUS:out"]),
-    (Kind::Buffer, &["BUFFER POLYNUM_BYTES_NNI"]),
+    (
+        Kind::Buffer,
+        &[
+            "BUFFER POLYNUM_BYTES_NNI",
+            "COMMUNICATOR BUFFER POLYNUM_BYTES_NNI",
+            "SESSION BUFFER POLYNUM_BYTES_NNI",
+        ],
+    ),
     (
         Kind::Duplicate,
         &[
@@ -170,7 +166,12 @@ const EXACT: [(Kind, &[&str]); 16] = [
     (Kind::CommFree, &["COMMUNICATOR:inout"]),
     (
         Kind::TypeLookup,
-        &["MATH DATATYPE:out", "MATH MATH DATATYPE:out", "TYPECLASS TYPECLASS_SIZE DATATYPE:out"],
+        &[
+            "DATATYPE DATATYPE DATATYPE:out",
+            "MATH DATATYPE:out",
+            "MATH MATH DATATYPE:out",
+            "TYPECLASS TYPECLASS_SIZE DATATYPE:out",
+        ],
     ),
     (Kind::WinAttach, &["WINDOW BUFFER WIN_ATTACH_SIZE"]),
 ];

@@ -48,7 +48,7 @@ impl Params<'_> {
                     places.push(quote!(None));
                 }
                 "inplace" => {
-                    let mark = quote!(crate::ffi::constants::st_MPI_IN_PLACE);
+                    let mark = quote!(constants::MPI_IN_PLACE());
                     values.push(quote!(i64::from(is_mark(#a, #mark))));
                     places.push(quote!(None));
                 }

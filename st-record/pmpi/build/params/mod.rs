@@ -93,7 +93,7 @@ impl<'a> Params<'a> {
         }
         match p.role.as_str() {
             "_" => {}
-            "inplace" => self.before(quote!(let in_place = c.in_place(#a.cast());)),
+            "inplace" => self.before(quote!(let in_place = c.in_place(#a);)),
             "count" | "type" | "rootcount" | "roottype" | "op" => {
                 let value = match p.role.as_str() {
                     "count" | "rootcount" => quote!(#a.word()),
@@ -128,7 +128,7 @@ impl<'a> Params<'a> {
                 let f = format_ident!("{}", p.role);
                 self.before(quote!(let v = c.#f(#a.raw()); c.push(v);));
             }
-            "committype" => self.before(quote!(let v = c.datatype((*#a).raw()); c.push(v);)),
+            "committype" => self.before(quote!(let v = c.datatype(#a.get(0)); c.push(v);)),
             "freecomm" | "freegroup" | "freetype" | "freeop" | "freewin" | "freefile" | "freeinfo" => {
                 self.free(i, p);
             }
@@ -171,7 +171,7 @@ impl<'a> Params<'a> {
             "outtopo" => quote!(normal::topology(*#a)),
             "outpeer" => quote!(normal::rank(*#a)),
             "outamode" => quote!(normal::amode(*#a)),
-            "outtype" => quote!(c.datatype((*#a).raw())),
+            "outtype" => quote!(c.datatype(#a.get(0))),
             "outtext" => {
                 let room = self.room();
                 quote!(c.text_within(#a, #room))

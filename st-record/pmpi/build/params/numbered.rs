@@ -1,17 +1,23 @@
 //! Attribute keys, texts of a root, error handlers, sessions, error codes, and what a type is made of.
 
 use super::{Params, argument};
+use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_model::calls::Param;
+use syn::Ident;
 
 impl Params<'_> {
     /// Code for a parameter of these roles; `false` if it has another role.
     pub(super) fn numbered(&mut self, i: usize, p: &Param) -> bool {
         let a = argument(i);
         match p.role.as_str() {
-            "keyval" | "errhandler" | "session" | "error" | "errorclass" => {
+            "keyval" | "error" | "errorclass" => {
                 let f = format_ident!("{}", p.role);
                 self.before(quote!(let v = c.#f(#a); c.push(v);));
+            }
+            "errhandler" | "session" => {
+                let f = format_ident!("{}", p.role);
+                self.before(quote!(let v = c.#f(#a.raw()); c.push(v);));
             }
             "roottext" | "rootinfo" => {
                 let value = if p.role == "roottext" { quote!(c.text(#a)) } else { quote!(c.info(#a.raw())) };
@@ -21,14 +27,16 @@ impl Params<'_> {
                 let (kind, free) =
                     (format_ident!("{}", &p.role[4..]), format_ident!("free_{}", &p.role[4..]));
                 let h = format_ident!("h{i}");
-                self.variable(quote!(let #h = *#a;));
+                let given = at(p, &a);
+                self.variable(quote!(let #h = #given;));
                 self.before(quote!(let v = c.#kind(#h); c.push(v);));
                 self.after(quote!(c.#free(#h);));
             }
             "newkeyval" | "newerrhandler" | "newsession" => {
                 let (at, new) = (self.place(i), format_ident!("new_{}", &p.role[3..]));
                 self.before(quote!(#at = c.reserve(NULL);));
-                self.after(quote!(let v = c.#new(*#a); c.set(#at, v);));
+                let made = self::at(p, &a);
+                self.after(quote!(let v = c.#new(#made); c.set(#at, v);));
             }
             "outerror" | "outerrorclass" => {
                 let (at, f) = (self.place(i), format_ident!("{}", &p.role[3..]));
@@ -65,4 +73,9 @@ impl Params<'_> {
         }
         true
     }
+}
+
+/// What is where the parameter points to: a key, or a handle's word.
+fn at(p: &Param, a: &Ident) -> TokenStream {
+    if p.role.ends_with("keyval") { quote!(*#a) } else { quote!(#a.get(0)) }
 }

@@ -18,7 +18,7 @@ impl Params<'_> {
         };
         let (lookup, free) = (format_ident!("{lookup}"), format_ident!("{free}"));
         self.variable(quote!(let mut #h = 0u64;));
-        self.before(quote!(#h = (*#a).raw(); let v = c.#lookup(#h); c.push(v);));
+        self.before(quote!(#h = #a.get(0); let v = c.#lookup(#h); c.push(v);));
         self.after(quote!(c.#free(#h);));
     }
 
@@ -43,21 +43,21 @@ impl Params<'_> {
                 let comm = first("comm");
                 quote!(let promised = c.promise_comm(#comm); let v = promised;)
             }
-            "newcomm" if self.role("comm").is_none() => quote!(let v = c.new_comm_alone((*#a).raw());),
+            "newcomm" if self.role("comm").is_none() => quote!(let v = c.new_comm_alone(#a.get(0));),
             "newcomm" => {
                 let comm = first("comm");
-                quote!(let v = c.new_comm(#comm, (*#a).raw());)
+                quote!(let v = c.new_comm(#comm, #a.get(0));)
             }
-            "newgroup" => quote!(let v = c.new_group((*#a).raw());),
+            "newgroup" => quote!(let v = c.new_group(#a.get(0));),
             "newwin" | "newfile" => {
                 let (comm, new) = (first("comm"), format_ident!("new_{}", &p.role[3..]));
-                quote!(let v = c.#new(#comm, (*#a).raw());)
+                quote!(let v = c.#new(#comm, #a.get(0));)
             }
-            "newinfo" => quote!(let v = c.info((*#a).raw());),
-            "newtype" => quote!(let v = c.new_type((*#a).raw());),
+            "newinfo" => quote!(let v = c.info(#a.get(0));),
+            "newtype" => quote!(let v = c.new_type(#a.get(0));),
             _ => {
                 let commute = self.row.params.iter().position(|p| p.name == "commute").map(argument);
-                quote!(let v = c.new_op((*#a).raw(), #commute != 0);)
+                quote!(let v = c.new_op(#a.get(0), #commute != 0);)
             }
         };
         self.after(quote!(#code c.set(#at, v);));

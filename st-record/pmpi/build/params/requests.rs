@@ -32,12 +32,12 @@ impl Params<'_> {
                 self.before(quote!(#at = c.reserve(NULL);));
                 // An unsuccessful Improbe leaves the message unset.
                 let flag = self.role("flag").map_or_else(|| quote!(true), |f| quote!(*#f != 0));
-                self.after(quote!(if #flag { let v = c.new_message((*#a).raw()); c.set(#at, v); }));
+                self.after(quote!(if #flag { let v = c.new_message(#a.get(0)); c.set(#at, v); }));
             }
-            "message" => self.before(quote!(let v = c.take_message((*#a).raw()); c.push(v);)),
-            "queryrequest" => self.before(quote!(let v = c.request(#a, ::std::ptr::null()); c.push(v);)),
+            "message" => self.before(quote!(let v = c.take_message(#a.get(0)); c.push(v);)),
+            "queryrequest" => self.before(quote!(let v = c.request(#a.raw(), Handles::NOWHERE); c.push(v);)),
             role => {
-                self.before(quote!(let v = c.request(*#a, #a); c.push(v);));
+                self.before(quote!(let v = c.request(#a.get(0), #a); c.push(v);));
                 match role {
                     "startrequest" => self.after(quote!(c.start_requests();)),
                     "freerequest" => self.after(quote!(c.free_request();)),

@@ -3,7 +3,7 @@
 use super::{
     ARGUMENTS, ArgumentCache, CachedCall, Effect, FOLLOWING, Inputs, LONGEST, Made, NULL, Outs, Phase,
 };
-use crate::ffi::{Handle, MPI_Request};
+use crate::ffi::Handles;
 use crate::journal::Mark;
 use crate::local::made_at;
 use crate::requests::{Key, Requests};
@@ -123,10 +123,10 @@ impl ArgumentCache {
             Outs::Request(place) => {
                 let key = (*thread.listed.last()?)?;
                 // SAFETY: the call has written it.
-                let handle = unsafe { *place }.raw();
+                let handle = unsafe { place.get(0) };
                 let kind = requests.get(key).kind;
                 self.open.push(self.made.len());
-                self.made.push(Made { handle, place: place.expose_provenance(), kind, key });
+                self.made.push(Made { handle, place: place.address(0), kind, key });
                 Some(Effect::Makes(self.made.len() - 1))
             }
             Outs::Completed(_) => {
@@ -139,10 +139,10 @@ impl ArgumentCache {
                     Some(open.swap_remove(i))
                 };
                 let of = thread.listed.iter().map(&mut find).collect::<Option<Box<[_]>>>()?;
-                let first = std::ptr::with_exposed_provenance::<MPI_Request>(thread.listed_at);
+                let first = Handles::at(thread.listed_at);
                 let mut named = thread.listed.iter().enumerate();
                 let in_place = named.all(|(i, key)| {
-                    key.is_none_or(|key| requests.is_made_at(key, made_at(i, first.wrapping_add(i))))
+                    key.is_none_or(|key| requests.is_made_at(key, made_at(i, first.address(i))))
                 });
                 // Not if a request was inactive.
                 let lists = thread.words.len().checked_sub(4 * (completed + 1))?;

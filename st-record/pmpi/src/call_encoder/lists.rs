@@ -4,9 +4,10 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use super::CallEncoder;
-use crate::ffi::{Handle, Integer, MPI_Datatype, MPI_Request, constants as k, is_mark};
+use crate::constants as k;
+use crate::ffi::{Handles, Integer, is_mark};
 use crate::normal;
-use st_model::num::narrow;
+use st_model::num::{narrow, saturate};
 use st_model::values::{NONE, UNWEIGHTED};
 use std::ffi::c_int;
 
@@ -62,11 +63,11 @@ impl CallEncoder<'_> {
         self.list(unsafe { slice(p, n) }, normal::distribution_argument);
     }
     /// Datatypes.
-    pub(crate) unsafe fn types(&mut self, p: *const MPI_Datatype, n: i64) {
-        let types = unsafe { slice(p, n) };
-        self.push(narrow(types.len()));
-        for t in types {
-            let index = self.datatype(t.raw());
+    pub(crate) unsafe fn types(&mut self, p: Handles, n: i64) {
+        let n = if p.is_nowhere() { 0 } else { saturate(n) };
+        self.push(narrow(n));
+        for i in 0..n {
+            let index = self.datatype(unsafe { p.get(i) });
             self.push(index);
         }
     }
@@ -90,9 +91,9 @@ impl CallEncoder<'_> {
     }
     /// Weights of edges.
     pub(crate) unsafe fn weights(&mut self, p: *const c_int, n: i64) {
-        if is_mark(p, k::st_MPI_UNWEIGHTED()) {
+        if is_mark(p, k::MPI_UNWEIGHTED()) {
             self.list(&[UNWEIGHTED], |v| v);
-        } else if is_mark(p, k::st_MPI_WEIGHTS_EMPTY()) {
+        } else if is_mark(p, k::MPI_WEIGHTS_EMPTY()) {
             self.push(0);
         } else {
             unsafe { self.ints(p, n) };
@@ -107,9 +108,10 @@ impl CallEncoder<'_> {
         unsafe { slice(p, n) }.iter().copied().map(i64::from).sum()
     }
     /// Requests that the call names.
-    pub(crate) unsafe fn requests(&mut self, p: *const MPI_Request, n: i64) {
-        self.request_list(unsafe { slice(p, n) });
-        self.own().listed_at = p.expose_provenance();
+    pub(crate) unsafe fn requests(&mut self, p: Handles, n: i64) {
+        let n = if p.is_nowhere() { 0 } else { saturate(n) };
+        unsafe { self.request_list(p, n) };
+        self.own().listed_at = p.address(0);
     }
 
     /// Keeps places for an output list of `n` elements.
@@ -132,7 +134,6 @@ impl CallEncoder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ffi::MPI_Aint;
 
     #[test]
     fn blocks_in_a_row_need_no_displacements() {
@@ -145,8 +146,7 @@ mod tests {
     #[test]
     fn addresses_are_relative_and_offsets_are_not() {
         assert_eq!(relative(&[8, 0, 16]).collect::<Vec<_>>(), [8, 0, 16]);
-        let l = MPI_Aint::try_from(ADDRESS).unwrap();
-        let a: MPI_Aint = 0x7fff_0000_1000;
+        let (l, a) = (ADDRESS, 0x7fff_0000_1000_i64);
         assert_eq!(relative(&[a + 8, a, a + 24]).collect::<Vec<_>>(), [8, 0, 24]);
         assert_eq!(relative(&[l, l + 1]).collect::<Vec<_>>(), [ADDRESS, ADDRESS + 1]);
     }

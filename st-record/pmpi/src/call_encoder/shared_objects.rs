@@ -4,7 +4,8 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use super::CallEncoder;
-use crate::ffi::{Handle, MPI_File, MPI_Group, MPI_Win, constants as k};
+use crate::constants as k;
+use crate::ffi::{File, Handle, Handles};
 use crate::maker::Maker;
 use crate::real;
 use crate::state::State;
@@ -18,7 +19,7 @@ fn content(
     state: &mut State,
     kind: &str,
     comm: Option<u64>,
-    group: impl FnOnce(&mut MPI_Group),
+    group: impl FnOnce(&mut Handle),
 ) -> SharedObject {
     if let Some(comm) = comm {
         let index = state.comms.index(comm, &mut state.recorder);
@@ -26,19 +27,19 @@ fn content(
             return SharedObject { kind: kind.into(), comm: of.name, members: of.content.members.clone() };
         }
     }
-    let mut own = MPI_Group::from_raw(k::st_MPI_GROUP_NULL());
+    let mut own = Handle::from_raw(k::MPI_GROUP_NULL());
     group(&mut own);
     let members = state.comms.members(own.raw());
-    unsafe { real::MPI_Group_free(&raw mut own) };
+    unsafe { real::MPI_Group_free(Handles::of(&mut own)) };
     SharedObject { kind: kind.into(), comm: 0, members }
 }
 
 fn new_win(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) -> i64 {
-    if handle == k::st_MPI_WIN_NULL() {
+    if handle == k::MPI_WIN_NULL() {
         return -1;
     }
-    let of = |group: &mut MPI_Group| unsafe {
-        real::MPI_Win_get_group(MPI_Win::from_raw(handle), group);
+    let of = |group: &mut Handle| unsafe {
+        real::MPI_Win_get_group(Handle::from_raw(handle), Handles::of(group));
     };
     let content = content(state, maker.function, comm, of);
     let index = state.wins.create(handle, maker, content, &mut state.recorder.objects.wins);
@@ -49,11 +50,11 @@ fn new_win(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) 
 }
 
 fn new_file(state: &mut State, comm: Option<u64>, handle: u64, maker: Maker<'_>) -> i64 {
-    if handle == k::st_MPI_FILE_NULL() {
+    if handle == k::MPI_FILE_NULL() {
         return -1;
     }
-    let of = |group: &mut MPI_Group| unsafe {
-        real::MPI_File_get_group(MPI_File::from_raw(handle), group);
+    let of = |group: &mut Handle| unsafe {
+        real::MPI_File_get_group(File::from_raw(handle), Handles::of(group));
     };
     let content = content(state, maker.function, comm, of);
     state.files.create(handle, maker, content, &mut state.recorder.objects.files)

@@ -9,8 +9,10 @@
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use crate::clock::Reader;
-use crate::ffi::{Handle, MPI_Comm, MPI_Request, MPI_Status, constants as k};
+use crate::constants as k;
+use crate::ffi::{Handle, Handles};
 use crate::real;
+use crate::statuses::StatusBuffer;
 use crate::sync::{byte, completes, naps};
 use st_model::num::narrow;
 use std::ffi::c_int;
@@ -30,7 +32,7 @@ pub(super) struct Post {
 
 /// Pieces on their way, and the memory that they are read from or written to.
 struct Pieces {
-    requests: Vec<MPI_Request>,
+    requests: Vec<Handle>,
     at: *mut u8,
     length: usize,
 }
@@ -50,7 +52,7 @@ impl Post {
 
     /// Begins to send bytes.
     pub(super) fn send(&self, to: c_int, tag: c_int, bytes: Vec<u8>) -> Sent {
-        let comm = MPI_Comm::from_raw(self.comm);
+        let comm = Handle::from_raw(self.comm);
         Sent(Pieces::begin(bytes, |at, n, request| unsafe {
             real::MPI_Isend(at.cast(), n, byte(), to, tag, comm, request)
         }))
@@ -58,7 +60,7 @@ impl Post {
 
     /// Begins to receive so many bytes.
     pub(super) fn receive(&self, from: c_int, tag: c_int, length: usize) -> Receive {
-        let comm = MPI_Comm::from_raw(self.comm);
+        let comm = Handle::from_raw(self.comm);
         Receive(Pieces::begin(vec![0; length], |at, n, request| unsafe {
             real::MPI_Irecv(at.cast(), n, byte(), from, tag, comm, request)
         }))
@@ -66,16 +68,16 @@ impl Post {
 
     /// Takes in what has come with a tag, from whomever, and forgets it. A sender that has stopped half-way is not waited for.
     pub(super) fn discard(&self, tag: c_int) {
-        let comm = MPI_Comm::from_raw(self.comm);
+        let comm = Handle::from_raw(self.comm);
         loop {
             let mut flag = 0;
-            let mut status: MPI_Status = unsafe { std::mem::zeroed() };
-            let any = k::st_MPI_ANY_SOURCE;
-            let looked = unsafe { real::MPI_Iprobe(any, tag, comm, &raw mut flag, &raw mut status) };
+            let mut status = StatusBuffer::default();
+            let any = k::MPI_ANY_SOURCE();
+            let looked = unsafe { real::MPI_Iprobe(any, tag, comm, &raw mut flag, status.as_mut()) };
             if looked != 0 || flag == 0 {
                 return;
             }
-            let piece = self.receive(status.MPI_SOURCE, tag, PIECE);
+            let piece = self.receive(unsafe { status.source() }, tag, PIECE);
             if piece.wait(self, self.clock.now() + LEAVE).is_none() {
                 return;
             }
@@ -85,14 +87,14 @@ impl Post {
 
 impl Pieces {
     /// Begins an operation on each piece, with its address and length; it returns 0 if it has begun.
-    fn begin(bytes: Vec<u8>, mut start: impl FnMut(*mut u8, c_int, *mut MPI_Request) -> c_int) -> Self {
+    fn begin(bytes: Vec<u8>, mut start: impl FnMut(*mut u8, c_int, Handles) -> c_int) -> Self {
         let length = bytes.len();
         let at = Box::into_raw(bytes.into_boxed_slice()).cast::<u8>();
         let mut requests = Vec::with_capacity(length.div_ceil(PIECE));
         for from in (0..length).step_by(PIECE) {
             let n = narrow(PIECE.min(length - from));
-            let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
-            if start(unsafe { at.add(from) }, n, &raw mut request) != 0 {
+            let mut request = Handle::from_raw(k::MPI_REQUEST_NULL());
+            if start(unsafe { at.add(from) }, n, Handles::of(&mut request)) != 0 {
                 break;
             }
             requests.push(request);
@@ -105,7 +107,7 @@ impl Pieces {
         let begun = self.requests.len() == self.length.div_ceil(PIECE);
         let mut all = self.requests.iter_mut();
         if !begun || !all.all(|request| completes(request, post.clock, until, naps())) {
-            self.requests.retain(|request| request.raw() != k::st_MPI_REQUEST_NULL());
+            self.requests.retain(|request| request.raw() != k::MPI_REQUEST_NULL());
             return None;
         }
         self.requests.clear();
@@ -119,7 +121,7 @@ impl Sent {
     pub(super) fn settle(mut self, post: &Post) {
         if self.0.complete(post, post.clock.now() + LEAVE).is_none() {
             for mut request in self.0.requests {
-                unsafe { real::MPI_Request_free(&raw mut request) };
+                unsafe { real::MPI_Request_free(Handles::of(&mut request)) };
             }
         }
     }
@@ -139,8 +141,8 @@ impl Receive {
     pub(super) fn cancel(self) {
         for mut request in self.0.requests {
             unsafe {
-                real::MPI_Cancel(&raw mut request);
-                real::MPI_Request_free(&raw mut request);
+                real::MPI_Cancel(Handles::of(&mut request));
+                real::MPI_Request_free(Handles::of(&mut request));
             }
         }
     }

@@ -5,8 +5,10 @@
 
 use super::tree::Tree;
 use crate::clock::Reader;
-use crate::ffi::{Handle, MPI_Comm, MPI_Datatype, MPI_Request, constants as k};
+use crate::constants as k;
+use crate::ffi::{Handle, Handles};
 use crate::real;
+use crate::statuses::StatusBuffer;
 use st_model::columns::Offset;
 use st_model::num::narrow;
 use std::ffi::c_int;
@@ -122,10 +124,11 @@ impl Exchange {
 
     fn send(&self, to: c_int, message: Message) -> bool {
         let buffer = Box::into_raw(Box::new(message));
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
-        let comm = MPI_Comm::from_raw(self.tree.comm);
-        let begun =
-            unsafe { real::MPI_Isend(buffer.cast(), bytes(), byte(), to, self.tag, comm, &raw mut request) };
+        let mut request = Handle::from_raw(k::MPI_REQUEST_NULL());
+        let comm = Handle::from_raw(self.tree.comm);
+        let begun = unsafe {
+            real::MPI_Isend(buffer.cast(), bytes(), byte(), to, self.tag, comm, Handles::of(&mut request))
+        };
         let sent = begun == 0 && completes(&mut request, self.clock, self.until, spins());
         if sent {
             drop(unsafe { Box::from_raw(buffer) });
@@ -135,18 +138,18 @@ impl Exchange {
 
     fn receive(&self, from: c_int) -> Option<Message> {
         let buffer = Box::into_raw(Box::new(Message::default()));
-        let mut request = MPI_Request::from_raw(k::st_MPI_REQUEST_NULL());
-        let comm = MPI_Comm::from_raw(self.tree.comm);
+        let mut request = Handle::from_raw(k::MPI_REQUEST_NULL());
+        let comm = Handle::from_raw(self.tree.comm);
         let begun = unsafe {
-            real::MPI_Irecv(buffer.cast(), bytes(), byte(), from, self.tag, comm, &raw mut request)
+            real::MPI_Irecv(buffer.cast(), bytes(), byte(), from, self.tag, comm, Handles::of(&mut request))
         };
         if begun == 0 && completes(&mut request, self.clock, self.until, spins()) {
             return Some(*unsafe { Box::from_raw(buffer) });
         }
-        if begun == 0 && request.raw() != k::st_MPI_REQUEST_NULL() {
+        if begun == 0 && request.raw() != k::MPI_REQUEST_NULL() {
             unsafe {
-                real::MPI_Cancel(&raw mut request);
-                real::MPI_Request_free(&raw mut request);
+                real::MPI_Cancel(Handles::of(&mut request));
+                real::MPI_Request_free(Handles::of(&mut request));
             }
         }
         None
@@ -154,16 +157,11 @@ impl Exchange {
 }
 
 /// Whether an operation completes in time; a pause follows each look that finds it under way.
-pub(crate) fn completes(
-    request: &mut MPI_Request,
-    clock: Reader,
-    until: i64,
-    mut pause: impl FnMut(),
-) -> bool {
+pub(crate) fn completes(request: &mut Handle, clock: Reader, until: i64, mut pause: impl FnMut()) -> bool {
     loop {
         let mut flag = 0;
-        let mut status = unsafe { std::mem::zeroed() };
-        if unsafe { real::MPI_Test(request, &raw mut flag, &raw mut status) } != 0 {
+        let mut status = StatusBuffer::default();
+        if unsafe { real::MPI_Test(Handles::of(request), &raw mut flag, status.as_mut()) } != 0 {
             return false;
         }
         if flag != 0 {
@@ -210,8 +208,8 @@ fn bytes() -> c_int {
     narrow(size_of::<Message>())
 }
 
-pub(crate) fn byte() -> MPI_Datatype {
-    MPI_Datatype::from_raw(k::st_MPI_BYTE())
+pub(crate) fn byte() -> Handle {
+    Handle::from_raw(k::MPI_BYTE())
 }
 
 fn highest_bit(n: c_int) -> c_int {

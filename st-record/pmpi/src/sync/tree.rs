@@ -3,7 +3,8 @@
 //! SAFETY, for the whole module: as in [`crate::sync`].
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use crate::ffi::{Handle, MPI_Comm, MPI_Errhandler, constants as k};
+use crate::constants as k;
+use crate::ffi::Handle;
 use crate::real;
 use std::ffi::c_int;
 
@@ -17,13 +18,13 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// The tree over a communicator, whose errors return from here on.
-    pub(super) fn of(comm: MPI_Comm) -> Option<Self> {
-        if comm.raw() == k::st_MPI_COMM_NULL() {
+    pub(super) fn of(comm: Handle) -> Option<Self> {
+        if comm.raw() == k::MPI_COMM_NULL() {
             return None;
         }
         let (mut rank, mut size) = (0, 0);
         unsafe {
-            real::MPI_Comm_set_errhandler(comm, MPI_Errhandler::from_raw(k::st_MPI_ERRORS_RETURN()));
+            real::MPI_Comm_set_errhandler(comm, Handle::from_raw(k::MPI_ERRORS_RETURN()));
             real::MPI_Comm_rank(comm, &raw mut rank);
             real::MPI_Comm_size(comm, &raw mut size);
         }

@@ -46,11 +46,11 @@ const KINDS: [(Kind, &str); 55] = [
     (Kind::CommFree, "Comm_disconnect Comm_free"),
     (Kind::Abort, "Abort"),
     (Kind::Probe, "Probe Iprobe"),
-    (Kind::Buffer, "Buffer_attach"),
+    (Kind::Buffer, "Buffer_attach Comm_attach_buffer Session_attach_buffer"),
     (Kind::WinAttach, "Win_attach"),
     (
         Kind::TypeLookup,
-        "Type_match_size Type_create_f90_complex Type_create_f90_integer Type_create_f90_real",
+        "Type_match_size Type_get_value_index Type_create_f90_complex Type_create_f90_integer Type_create_f90_real",
     ),
     (Kind::Close, "File_close"),
     (Kind::WinFence, "Win_fence"),
@@ -78,20 +78,20 @@ const KINDS: [(Kind, &str); 55] = [
 
 /// Functions with a property; a star stands for any end.
 const FOLD: &str = "Wtick Wtime";
-const POLL: &str = "Improbe Iprobe Parrived Request_get_status Test Testall Testany Testsome Win_test";
+const POLL: &str = "Improbe Iprobe Parrived Request_get_status Request_get_status_all Request_get_status_any Test Testall Testany Testsome Win_test";
 const ASKS: &str = "Cart_coords Cart_get Cart_map Cart_rank Cart_shift Comm_rank Dist_graph_neighbors* Graph_map \
     Graph_neighbors* Group_rank Group_translate_ranks";
 const FILES: &str = "File_* Register_datarep";
 /// It makes an error handler, and needs no file.
 const NO_FILE: &str = "File_create_errhandler";
-const UNPLAYED: &str = "Add_error_* Close_port Comm_accept Comm_agree Comm_connect Comm_create_from_group Comm_failure_* \
-    Comm_idup_with_info Comm_join Comm_revoke Comm_shrink Comm_spawn* Delete_error_* GPU_* Grequest_* \
-    Group_from_session_pset Info_create_env Intercomm_create_from_groups Lookup_name Open_port Publish_name Query_*_support \
-    Session_* Status_set_* Type_get_contents* Type_get_envelope_c Unpublish_name";
+const UNPLAYED: &str = "Abi_* Add_error_* *_flush_buffer *_iflush_buffer Buffer_flush Buffer_iflush *_attach_buffer *_detach_buffer Close_port Comm_accept Comm_agree Comm_connect Comm_create_from_group Comm_failure_* \
+    Comm_idup_with_info Comm_join Comm_revoke Comm_shrink Comm_spawn* Delete_error_* Get_hw_resource_info GPU_* Grequest_* \
+    Group_from_session_pset Info_create_env Intercomm_create_from_groups Lookup_name Open_port Publish_name Query_*_support Remove_error_* Request_get_status_* \
+    Session_* Status_set_* Type_get_contents* Type_get_envelope_c Type_get_value_index Unpublish_name";
 /// Kinds that need nobody.
 const LOCAL: [Kind; 5] = [Kind::Free, Kind::Buffer, Kind::Parent, Kind::WinAttach, Kind::TypeLookup];
 /// Those of no kind that need others all the same. Of those with a kind the ones of [`LOCAL`] need nobody.
-const WITH_OTHERS: &str = "Buffer_detach Close_port Comm_agree \
+const WITH_OTHERS: &str = "Buffer_detach Buffer_*flush *_detach_buffer *flush_buffer Close_port Comm_agree \
     Comm_revoke Comm_set_info Comm_shrink File_delete File_get_position_shared \
     File_get_size File_preallocate File_read_* File_seek* File_set_atomicity File_set_info File_set_size File_set_view \
     File_sync File_write_* Grequest_class_allocate Grequest_start Lookup_name Open_port \
