@@ -76,7 +76,7 @@ pub(crate) fn generate(functions: &BTreeMap<String, Function>) -> Result<Text, S
     Ok(Text { real: real.to_string(), wrappers: wrappers.to_string(), exports: exports.to_string() })
 }
 
-fn forward(base: &syn::Ident, slot: usize, f: &Function) -> TokenStream {
+fn forward(base: &proc_macro2::Ident, slot: usize, f: &Function) -> TokenStream {
     let (decl, args) = arguments(f);
     let (pointer, result) = (pointer(f), f.result.tokens());
     quote! {

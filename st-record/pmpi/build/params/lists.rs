@@ -1,11 +1,11 @@
 //! Array parameters.
 
 use super::{Params, argument};
+use proc_macro2::Ident;
 use proc_macro2::TokenStream;
 use quote::quote;
 use st_model::calls::names;
 use st_model::calls::{Length, Param};
-use syn::Ident;
 
 impl Params<'_> {
     fn length(&self, p: &Param) -> Result<TokenStream, String> {

@@ -6,10 +6,10 @@ mod numbered;
 mod objects;
 mod requests;
 
+use proc_macro2::Ident;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_model::calls::{Length, Param, Row};
-use syn::Ident;
 
 /// How a wrapper knows that a call is the next one of the loop in progress.
 pub(crate) struct ArgumentCache {

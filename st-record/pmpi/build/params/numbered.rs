@@ -1,10 +1,10 @@
 //! Attribute keys, texts of a root, error handlers, sessions, error codes, and what a type is made of.
 
 use super::{Params, argument};
+use proc_macro2::Ident;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use st_model::calls::Param;
-use syn::Ident;
 
 impl Params<'_> {
     /// Code for a parameter of these roles; `false` if it has another role.
