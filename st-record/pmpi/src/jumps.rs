@@ -23,7 +23,7 @@ static JUMPS: [AtomicPtr<c_void>; M] = [const { AtomicPtr::new(unresolved as *co
     missing_docs,
     non_snake_case,
     unreachable_pub,
-    reason = "generated for all functions alike: names are the header's"
+    reason = "generated for all functions alike: names are the standard's"
 )]
 mod exports {
     use super::JUMPS;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
     dead_code,
     missing_docs,
     non_snake_case,
-    reason = "generated for all functions alike: names and shapes are the header's"
+    reason = "generated for all functions alike: names and shapes are the standard's"
 )]
 mod generated {
     use super::next;
