@@ -6,6 +6,7 @@
 
 use crate::args::Args;
 use crate::binary::Interface;
+use crate::by_path;
 use crate::launcher::{
     self, LAUNCHERS, PRELOAD, RECORDERS, is_launcher, preload, recorders, with_environment,
 };
@@ -108,7 +109,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
         let theirs = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(std::iter::once(ours).chain(env::split_paths(&theirs)));
         command.env("PATH", path.context("PATH")?);
-        command.envs(launcher::by_environment(directory, script::names(words, launcher::LIST))?);
+        command.envs(by_path::by_environment(directory, &script::said(words))?);
     }
     command.envs(variables);
     Ok(command)
