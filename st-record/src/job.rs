@@ -5,6 +5,7 @@
 //! call the real one with those options ([`stand_in`]).
 
 use crate::args::Args;
+use crate::by_path;
 use crate::launcher::{self, LAUNCHERS, PRELOAD, is_launcher, preload, with_environment};
 use crate::script;
 use crate::target::{self, Target, of_launcher};
@@ -103,7 +104,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
         let theirs = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(std::iter::once(ours).chain(env::split_paths(&theirs)));
         command.env("PATH", path.context("PATH")?);
-        command.envs(launcher::by_environment(directory, script::names(words, launcher::LIST))?);
+        command.envs(by_path::by_environment(directory, &script::said(words))?);
     }
     command.envs(variables);
     Ok(command)

@@ -1,7 +1,8 @@
 //! `mpirun` and its kin: how they pass an environment on to the ranks.
 
+use crate::env_list;
 use crate::target;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use st_cli::Mpi;
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -25,69 +26,9 @@ pub const LAUNCHERS: [&str; 10] = [
     "srun",
 ];
 
-/// Environment variables by which launchers are told what to preload into ranks: Open MPI's list for files of parameters (the one
-/// for users does not go with `-x`), and Hydra's file of options.
+/// Environment variables by which launchers are told what to preload into ranks: Open MPI's list of what files of parameters hand on
+/// by `-x` (the other one, for all, does not go with `-x` of a command line), and Hydra's file of options.
 pub const ENVIRONMENT: [&str; 2] = ["OMPI_MCA_mca_base_env_list_internal", "HYDRA_CONFIG_FILE"];
-
-/// The list for users: the parameter, and its variable. Where it is in use what ranks get goes into it, too.
-pub const LIST: &str = "mca_base_env_list";
-const LIST_VARIABLE: &str = "OMPI_MCA_mca_base_env_list";
-/// What stands between its variables, and where Open MPI is told so.
-const DELIMITER: &str = ";";
-const DELIMITER_OPTION: &str = "mca_base_env_list_delimiter";
-const DELIMITER_VARIABLE: &str = "OMPI_MCA_mca_base_env_list_delimiter";
-
-/// A user's list with more variables.
-fn listed(theirs: &OsStr, variables: &[(String, OsString)], delimiter: &OsStr) -> OsString {
-    let mut list = theirs.to_owned();
-    for (name, value) in variables {
-        list.push(delimiter);
-        list.push(format!("{name}="));
-        list.push(value);
-    }
-    list
-}
-
-fn delimiter() -> OsString {
-    std::env::var_os(DELIMITER_VARIABLE).unwrap_or_else(|| DELIMITER.into())
-}
-
-/// Settings of [`ENVIRONMENT`] for launchers that a script starts by their full path, those that are set
-/// already are left out. The ranks get everything else from the launcher's
-/// environment. Hydra's file goes into the directory.
-/// `by_list`: what is started uses [`LIST`] by itself, beside which Open MPI takes none of ours.
-///
-/// # Errors
-///
-/// If that cannot be written.
-pub fn by_environment(directory: &Path, by_list: bool) -> Result<Vec<(&'static str, OsString)>> {
-    let mut all = Vec::new();
-    let [openmpi, mpich] = ENVIRONMENT;
-    if !by_list
-        && can_tell(Mpi::Openmpi)
-        && let Ok((name, value)) = preload()
-    {
-        all.push(match std::env::var_os(LIST_VARIABLE) {
-            Some(theirs) => (LIST_VARIABLE, listed(&theirs, &[(name, value)], &delimiter())),
-            None => {
-                let mut list = OsString::from(format!("{name}="));
-                list.push(value);
-                (openmpi, list)
-            }
-        });
-    }
-    if can_tell(Mpi::Mpich)
-        && let Ok((name, value)) = preload()
-    {
-        let file = directory.join("hydra.conf");
-        let mut option = OsString::from(format!("-genv {name}="));
-        option.push(value);
-        option.push("\n");
-        std::fs::write(&file, option.as_encoded_bytes()).with_context(|| file.display().to_string())?;
-        all.push((mpich, file.into_os_string()));
-    }
-    Ok(all)
-}
 
 /// Whether the user leaves an MPI's variable of [`ENVIRONMENT`] to us.
 #[must_use]
@@ -136,6 +77,11 @@ pub fn programs(words: &[OsString]) -> Vec<Range<usize>> {
     found
 }
 
+/// Where a launcher's own words end.
+fn end_of_options(words: &[OsString]) -> usize {
+    programs(words).first().map_or(words.len(), |program| program.start)
+}
+
 /// The file with which `srun` is told what each rank runs.
 #[must_use]
 pub fn multi_prog(words: &[OsString]) -> Option<PathBuf> {
@@ -173,7 +119,7 @@ pub fn with_environment(
         return with_export(words, variables);
     }
     if launcher != Some(Mpi::Mpich)
-        && let Some(out) = with_list(words, variables, std::env::var_os(LIST_VARIABLE))
+        && let Some(out) = env_list::with_list(words, end_of_options(words), variables)
     {
         return out;
     }
@@ -199,30 +145,6 @@ pub fn with_environment(
     out
 }
 
-/// The same for Open MPI's `mpirun` where the user hands variables on by the list, in an option or in `variable`: none if not.
-fn with_list(
-    words: &[OsString],
-    variables: &[(String, OsString)],
-    variable: Option<OsString>,
-) -> Option<Vec<OsString>> {
-    let options = programs(words).first().map_or(words.len(), |program| program.start);
-    let option = |name: &str| {
-        (1..options.saturating_sub(2)).find(|at| {
-            let option = words[*at].to_string_lossy();
-            ["mca", "gmca"].contains(&option.trim_start_matches('-')) && words[*at + 1] == *name
-        })
-    };
-    let mut out = words.to_vec();
-    // An option hides the variable.
-    let delimiter = option(DELIMITER_OPTION).map_or_else(delimiter, |at| words[at + 2].clone());
-    if let Some(at) = option(LIST) {
-        out[at + 2] = listed(&words[at + 2], variables, &delimiter);
-    } else {
-        out.splice(1..1, ["--mca".into(), LIST.into(), listed(&variable?, variables, &delimiter)]);
-    }
-    Some(out)
-}
-
 /// Whether a command starts ranks of any MPI.
 #[must_use]
 pub fn is_srun(command: &OsStr) -> bool {
@@ -236,8 +158,7 @@ fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsSt
         ours.push(format!(",{name}="));
         ours.push(value);
     }
-    let options = programs(words).first().map_or(words.len(), |program| program.start);
-    let said = (1..options).find_map(|i| {
+    let said = (1..end_of_options(words)).find_map(|i| {
         let word = words[i].to_str()?;
         let value = word.strip_prefix("--export=").map(str::to_owned);
         value.map(|v| (i, 1, v)).or_else(|| {
@@ -315,33 +236,6 @@ mod tests {
             join(with_environment(&line, &variables, Some(Mpi::Mpich))),
             "mpirun -genv A 1 -n 1 a : -n 2 b"
         );
-    }
-
-    #[test]
-    fn variables_go_with_a_list_of_the_users() {
-        let variables = [("A".to_owned(), OsString::from("1")), ("B".to_owned(), OsString::from("2"))];
-        let with = |line: &str, list: Option<&str>| {
-            let out = with_list(&words(line), &variables, list.map(OsString::from))?;
-            Some(out.join(OsStr::new(" ")).into_string().unwrap())
-        };
-        assert_eq!(with("mpirun -n 2 sh", None), None);
-        assert_eq!(
-            with("mpirun -n 2 sh", Some("X=3;Y")).unwrap(),
-            "mpirun --mca mca_base_env_list X=3;Y;A=1;B=2 -n 2 sh"
-        );
-        for list in [None, Some("Y=4")] {
-            assert_eq!(
-                with("mpirun -n 2 -mca mca_base_env_list X=3 sh", list).unwrap(),
-                "mpirun -n 2 -mca mca_base_env_list X=3;A=1;B=2 sh"
-            );
-        }
-        assert_eq!(
-            with("mpirun --mca mca_base_env_list_delimiter , --mca mca_base_env_list X=3 sh", None).unwrap(),
-            "mpirun --mca mca_base_env_list_delimiter , --mca mca_base_env_list X=3,A=1,B=2 sh"
-        );
-        // A program's own words.
-        assert_eq!(with("mpirun -n 2 sh --mca mca_base_env_list X=3", None), None);
-        assert_eq!(with("mpirun --mca mca_base_env_list", None), None);
     }
 
     #[test]

@@ -8,8 +8,10 @@
 pub mod args;
 mod ask;
 pub mod binary;
+pub mod by_path;
 pub mod check;
 pub mod clocks;
+pub mod env_list;
 pub mod exports;
 mod forecast;
 pub mod interim;

@@ -1,9 +1,11 @@
 //! What a script starts, as far as its text says.
 
 use crate::binary::{self, FileKind};
-use crate::launcher::{self, is_launcher};
+use crate::env_list::{LIST, TUNE};
+use crate::launcher::{self, LAUNCHERS, is_launcher};
 use crate::target::{Target, inspect, of_launcher, resolve};
 use crate::wrapped_command;
+use st_cli::Mpi;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,16 +21,59 @@ pub fn out_of_reach(words: &[OsString]) -> Vec<String> {
 #[must_use]
 pub fn beyond(script: &Path) -> Vec<String> {
     let text = fs::read_to_string(script).unwrap_or_default();
-    let reached = |path: &&str| of_launcher(Path::new(path)).is_some_and(launcher::can_tell);
+    let reached = |path: &&str| match of_launcher(Path::new(path)) {
+        Some(Mpi::Openmpi) => true,
+        Some(Mpi::Mpich) => launcher::can_tell(Mpi::Mpich),
+        None => false,
+    };
     full_paths(&text).into_iter().filter(|path| !reached(path)).map(str::to_owned).collect()
 }
 
-/// Whether a command, or the script that it is or starts, has this text.
+/// What a command and the scripts that it names say of launchers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Said {
+    /// They may use Open MPI's list of variables that ranks get.
+    pub by_list: bool,
+    /// A launcher is named by a path.
+    pub by_path: bool,
+    /// The launchers whose paths are written in full.
+    pub launchers: Vec<PathBuf>,
+}
+
+/// Reads a command, the scripts that it names, and those that they name.
 #[must_use]
-pub fn names(words: &[OsString], text: &str) -> bool {
-    let script = || fs::read_to_string(of_command(words)?).ok();
-    words.iter().any(|word| word.to_string_lossy().contains(text))
-        || script().is_some_and(|s| s.contains(text))
+pub fn said(words: &[OsString]) -> Said {
+    let line = words.join(OsStr::new("\n")).to_string_lossy().into_owned();
+    let mut said = Said::default();
+    let mut seen = BTreeSet::new();
+    let mut texts = vec![line];
+    while let Some(text) = texts.pop() {
+        said.by_list |= [LIST, TUNE].iter().any(|by| text.contains(by));
+        said.by_path |= LAUNCHERS.iter().any(|launcher| text.contains(&format!("/{launcher}")));
+        said.launchers.extend(full_paths(&text).into_iter().map(PathBuf::from));
+        let commands: BTreeSet<_> = first_words(&text);
+        for word in self::words(&text) {
+            let here = Path::new(word).is_file().then(|| PathBuf::from(word));
+            let file = here.or_else(|| commands.contains(word).then(|| resolve(word.as_ref())).flatten());
+            if let Some(file) = file
+                && seen.len() < MOST_SCRIPTS
+                && seen.insert(file.clone())
+            {
+                texts.extend(text_of(&file));
+            }
+        }
+    }
+    said
+}
+
+/// So many files are looked at, of so many bytes at most: what is longer is data.
+const MOST_SCRIPTS: usize = 1000;
+const LONGEST_SCRIPT: u64 = 1 << 20;
+
+/// A file's text, if it may be a script. It need neither be executable nor name its interpreter.
+fn text_of(file: &Path) -> Option<String> {
+    fs::metadata(file).is_ok_and(|m| m.is_file() && m.len() <= LONGEST_SCRIPT).then_some(())?;
+    fs::read_to_string(file).ok().filter(|text| !text.contains('\0'))
 }
 
 /// The programs of MPI that a command, if it is a script or starts one, starts without a launcher.
@@ -48,8 +93,12 @@ fn of_command(words: &[OsString]) -> Option<PathBuf> {
 /// The launchers that a script names by their full paths.
 fn full_paths(script: &str) -> BTreeSet<&str> {
     let code = script.lines().filter(|l| !l.trim_start().starts_with('#'));
-    let words = code.flat_map(|l| l.split(|c: char| c.is_whitespace() || "\"'`();&|".contains(c)));
-    words.filter(|w| w.starts_with('/') && is_launcher(OsStr::new(w))).collect()
+    code.flat_map(words).filter(|w| w.starts_with('/') && is_launcher(OsStr::new(w))).collect()
+}
+
+/// The words of a shell's text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || "\"'`();&|".contains(c)).filter(|word| !word.is_empty())
 }
 
 /// The same of a script.
@@ -88,16 +137,23 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_names_is_found_in_it_and_in_words() {
+    fn what_scripts_say_is_found_through_each_other() {
         let dir = tempfile::tempdir().unwrap();
-        let script = dir.path().join("job.sh");
-        fs::write(&script, "#!/bin/sh\nmpirun --mca some_list A=1 ./a\n").unwrap();
-        let words = |all: &[&str]| all.iter().map(OsString::from).collect::<Vec<_>>();
-        let of = |all: &[&str]| names(&words(all), "some_list");
-        assert!(of(&[script.to_str().unwrap()]) && of(&["sh", "-c", "mpirun --mca some_list A=1 ./a"]));
-        assert!(
-            !of(&["sh", "-c", "mpirun ./a"]) && !names(&words(&[script.to_str().unwrap()]), "other_list")
-        );
+        let (job, inner) = (dir.path().join("job.sh"), dir.path().join("inner"));
+        // Neither executable nor with an interpreter's name: a shell reads them.
+        fs::write(&job, format!("cd /\n. {}\n", inner.display())).unwrap();
+        fs::write(&inner, "/opt/mpi/bin/mpirun --mca mca_base_env_list A=1 ./a\n").unwrap();
+        let of = |all: &[&str]| said(&all.iter().map(OsString::from).collect::<Vec<_>>());
+        let all = Said { by_list: true, by_path: true, launchers: vec!["/opt/mpi/bin/mpirun".into()] };
+        assert_eq!(of(&["bash", job.to_str().unwrap()]), all);
+        assert_eq!(of(&["sh", "-c", &format!("cd /; . {}", job.display())]), all);
+        assert_eq!(of(&["sh", "-c", "mpirun ./a"]), Said::default());
+        let by_path = Said { by_path: true, ..Said::default() };
+        assert_eq!(of(&["sh", "-c", "$MPI/bin/mpirun ./a"]), by_path);
+        // A pipe is not opened: nobody may write to it.
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(of(&["cat", pipe.to_str().unwrap()]), Said::default());
     }
 
     #[test]

@@ -86,8 +86,7 @@ pub fn inspect(file: &Path) -> Result<Target> {
 /// The MPI of a launcher, by what its `--version` says.
 #[must_use]
 pub fn of_launcher(launcher: &Path) -> Option<Mpi> {
-    let output = Command::new(launcher).arg("--version").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = version(launcher)?;
     if text.contains("Open MPI") || text.contains("OpenRTE") {
         Some(Mpi::Openmpi)
     } else if text.contains("HYDRA") || text.contains("Intel(R) MPI") || text.contains("MPICH") {
@@ -95,6 +94,20 @@ pub fn of_launcher(launcher: &Path) -> Option<Mpi> {
     } else {
         None
     }
+}
+
+/// Whether a launcher is Open MPI's from its version 5 on, which is another program than before.
+#[must_use]
+pub fn of_openmpi_5(launcher: &Path) -> bool {
+    let Some(text) = version(launcher) else { return false };
+    let number = text.split_once("(Open MPI) ").and_then(|(_, rest)| rest.split('.').next()?.parse().ok());
+    number.is_some_and(|number: u32| number >= 5)
+}
+
+/// What a launcher says of itself.
+fn version(launcher: &Path) -> Option<String> {
+    let output = Command::new(launcher).arg("--version").output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

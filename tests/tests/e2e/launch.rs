@@ -193,6 +193,55 @@ fn variables_of_the_users_reach_ranks_beside_ours() {
     });
 }
 
+/// Their variable, its `list` in a file of Open MPI's, and `-x` of a file.
+const LIST: &str = "mca_base_env_list = THEIRS=this\n";
+const EXPORT: &str = "-x THEIRS=this\n";
+
+#[test]
+fn what_files_and_scripts_hand_on_reaches_ranks_beside_ours() {
+    under_each(|p| {
+        if p.job.mpi != Mpi::Openmpi {
+            return Ok(());
+        }
+        let words = p.job.words(["sh", "program.sh"])?;
+        let [mpirun, rest @ ..] = words.as_slice() else { return Err("no launcher".into()) };
+        let rest = rest.join(OsStr::new(" ")).display().to_string();
+        let name = Path::new(mpirun).file_name().unwrap_or_default().display().to_string();
+        let path = mpirun.display().to_string();
+        let write = |name: &str, text: &str| fs::write(p.path(name), text).map_err(|e| e.to_string());
+        fs::create_dir_all(p.path("home/.openmpi")).map_err(|e| e.to_string())?;
+        write("program.sh", "echo got $THEIRS\nexec ./leaves\n")?;
+        write("list", LIST)?;
+        write("export", EXPORT)?;
+        // Without an interpreter's name: a shell is told to read them.
+        write("path.sh", &format!("{path} --mca mca_base_env_list THEIRS=this {rest}\n"))?;
+        write("plain.sh", &format!("{path} {rest}\n"))?;
+        p.script("outer.sh", "#!/bin/sh\nsh ./path.sh\n")?;
+        let [list, export] = ["list", "export"].map(|file| p.path(file).display().to_string());
+        let st_record = place::program("st-record")?.display().to_string();
+        for (file, command) in [
+            (LIST, format!("{path} {rest}")),
+            (LIST, format!("sh -c '{path} {rest}'")),
+            (LIST, format!("sh -c '{name} {rest}'")),
+            (LIST, "sh plain.sh".into()),
+            ("", "sh path.sh".into()),
+            ("", "./outer.sh".into()),
+            ("", format!("{path} --tune {list} {rest}")),
+            ("", format!("sh -c '{path} --tune {list} {rest}'")),
+            ("", format!("sh -c '{path} --tune {export} {rest}'")),
+            (EXPORT, "sh plain.sh".into()),
+        ] {
+            write("home/.openmpi/mca-params.conf", file)?;
+            let line = format!("HOME=$PWD/home {st_record} --must-record -o new.st -- {command}");
+            let o = p.go(Run::new("sh", ["-c", &line]))?.ok()?;
+            let got = u32::try_from(o.text().matches("got this").count());
+            check(got == Ok(p.job.ranks), &format!("their variable: {file}: {line}"), &o)?;
+            complete(p, &p.path("new.st"))?;
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn a_launcher_is_found_behind_stand_ins_whatever_is_left_of_the_environment() {
     under_each(|p| {

@@ -185,7 +185,7 @@ fn clusters_stand_for_their_ranks() {
 fn rounded_times_are_marked() {
     let rounded = "st-merge --keep-columns --quantise 1000 a.st";
     let cases: [(String, &str, &[&str]); 7] = [
-        (format!("{rounded} | st-view --check"), "0 0", &["rest ok, times rounded to 1000 ns"]),
+        (format!("{rounded} | st-view --check"), "0 0", &["times rounded to 1000 ns", "rest ok"]),
         (
             format!("{rounded} | st-stat"),
             "0 0",

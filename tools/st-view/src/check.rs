@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use st_cli::{Amount, Output, Status, counted, grouped};
+use st_cli::{Amount, Output, Screen, Status, counted, grouped, wrapped};
 use st_model::calls::LANES;
 use st_model::check::{ThreadCheck, Verdict, check_telling};
 use st_model::section::Section;
@@ -18,10 +18,11 @@ const NAMES: [&str; LANES] = ["calls", "sites", "endpoints", "counts", "tags", "
 /// A section of fewer calls is checked in less than a second: how far that is need not be shown.
 const MANY: u64 = 1 << 20;
 
-/// Prints a line per thread of each section.
+/// Prints what each thread of each section is found to be, in a line if there is room.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let (mut passed, mut threads) = (true, 0u64);
     let budget = args.steps.budget();
+    let width = Screen::of(out).width;
     each(args, |_, section| {
         budget.spend(&section, None, 1)?;
         let calls = section.threads.iter().map(|t| t.lanes.calls).fold(0u64, u64::saturating_add);
@@ -31,7 +32,9 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
         for c in check_telling(&section, tell).context("decoding")? {
             passed &= c.passed();
             threads += 1;
-            writeln!(out, "{}", line(&section, &c))?;
+            for line in lines(&section, &c, width) {
+                writeln!(out, "{line}")?;
+            }
         }
         Ok(())
     })?;
@@ -39,24 +42,29 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     Ok(if passed { Status::Ok } else { Status::Difference })
 }
 
-fn line(section: &Section, c: &ThreadCheck) -> String {
+fn lines(section: &Section, c: &ThreadCheck, width: usize) -> Vec<String> {
     let of = section.threads.get(c.thread).map_or_else(String::new, |t| ranks(&t.ranks));
     let (recorded, decoded) = c.calls;
-    let mut text = format!("{of} thread {}: {}", c.thread, counted(recorded, "call"));
+    let mut head = format!("{of} thread {}: {}", c.thread, counted(recorded, "call"));
     if recorded != decoded {
-        text.push_str(&format!(" recorded, {} decoded: DIFFERS", grouped(decoded)));
-    }
-    for (name, verdict) in NAMES.iter().zip(c.lanes) {
-        let verdict = match verdict {
-            Verdict::Proved => "ok",
-            Verdict::Voided => "voided",
-            Verdict::Differs => "DIFFERS",
-        };
-        text.push_str(&format!(", {name} {verdict}"));
+        head.push_str(&format!(" recorded, {} decoded: DIFFERS", grouped(decoded)));
     }
     let columns = section.threads.get(c.thread).into_iter().flat_map(|t| &t.columns);
     if let Some(unit) = columns.map(|(_, column)| column.unit()).max().filter(|unit| *unit > 1) {
-        text.push_str(&format!(", times rounded to {unit} ns"));
+        head.push_str(&format!(", times rounded to {unit} ns"));
     }
-    text
+    let verdict = |(name, verdict): (&&str, Verdict)| match verdict {
+        Verdict::Proved => format!("{name} ok"),
+        Verdict::Voided => format!("{name} voided"),
+        Verdict::Differs => format!("{name} DIFFERS"),
+    };
+    let verdicts = NAMES.iter().zip(c.lanes).map(verdict).collect::<Vec<_>>().join(", ");
+    let whole = format!("{head}, {verdicts}");
+    if whole.chars().count() <= width {
+        return vec![whole];
+    }
+    [(&head, ""), (&verdicts, "  ")]
+        .into_iter()
+        .flat_map(|(text, indent)| wrapped(text.split(' '), width, [indent, "  "]))
+        .collect()
 }
