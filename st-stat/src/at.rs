@@ -13,10 +13,9 @@ use st_model::steps::Budget;
 
 use crate::args::{AtArgs, BetweenArgs, BetweenBy, Explaining};
 use crate::calls::{SITE, function, site_cells, site_of};
-use crate::causes::ranks as named_ranks;
 use crate::input;
 use crate::moment::{Clocks, Moment, State};
-use crate::table::{Cell, Column, Format, Table, duration};
+use crate::table::{Cell, Column, Format, Table, duration, ranks as named_ranks};
 
 /// A trace, and the times of its calls.
 struct Timed {

@@ -8,8 +8,6 @@ use st_cli::{Output, Screen, Status, counted};
 use st_explain::{Activity, Cost, Delays, Doing, OnPath, Path, analyse_causes, whole_ns};
 use st_model::explanation::ELSEWHERE;
 use st_model::num::Exact as _;
-use st_model::ranklist::RankList;
-use st_model::ranklist_notation::plain;
 use st_model::sites::CallSites;
 
 use crate::args::{DelaysArgs, DelaysBy, PathArgs};
@@ -282,12 +280,6 @@ pub(crate) fn most(parts: &[(u32, u64)]) -> Vec<u32> {
     ranks.sort_unstable();
     ranks.dedup();
     ranks
-}
-
-/// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
-pub(crate) fn ranks(all: &[u32]) -> String {
-    let set: RankList = all.iter().copied().collect();
-    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
 }
 
 #[cfg(test)]

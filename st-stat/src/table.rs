@@ -1,6 +1,8 @@
 //! One table, three forms: aligned text for people, CSV and JSON for programs.
 
 use st_model::num::{narrow, saturate};
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation::plain;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -284,6 +286,12 @@ fn shortened(text: &str, width: usize, tail: bool) -> String {
     }
     let beginning: String = text.chars().take(kept).collect();
     format!("{beginning}…")
+}
+
+/// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
+pub(crate) fn ranks(all: &[u32]) -> String {
+    let set: RankList = all.iter().copied().collect();
+    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
 }
 
 /// Three significant digits and a unit: `1.23 ms`.
