@@ -184,7 +184,7 @@ fn written(
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     if trace.level == Level::Summary {
-        let partly = trace.lanes.iter().filter(|lane| lane.timed > 0);
+        let partly = trace.lanes.iter().filter(|lane| lane.timed > 0 && trace.sketches(lane).is_none());
         let untimed = partly.map(|lane| lane.calls.saturating_sub(lane.timed)).sum();
         losses.add("calls whose times are not known", untimed);
     }
@@ -233,12 +233,16 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
     if args.selection().needs_times() {
         return Ok(());
     }
-    let without = if kind.by_rank || level(kind, args) == Level::Summary {
-        "without computation"
-    } else {
-        "in the order of their positions, without times"
+    let summed = level(kind, args) == Level::Summary;
+    if summed && trace.lanes.iter().all(|lane| trace.sketches(lane).is_some()) {
+        return Ok(());
+    }
+    let how = match (summed, kind.by_rank) {
+        (true, _) => "times are summed up only of ranks whose sums are exact",
+        (false, true) => "calls are written without computation",
+        (false, false) => "calls are written in the order of their positions, without times",
     };
-    args.talk.warn(NAME, format_args!("{lack}: calls are written {without}"));
+    args.talk.warn(NAME, format_args!("{lack}: {how}"));
     Ok(())
 }
 
