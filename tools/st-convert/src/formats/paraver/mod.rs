@@ -17,8 +17,8 @@ use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
-use crate::level::Level;
 use crate::groups::Groups;
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::trace::Trace;
@@ -219,7 +219,8 @@ impl Format for Paraver<'_> {
         }
         self.state(&place, (enter, exit), state)?;
         let details = self.details(call);
-        self.lines.push(enter, format!("2:{place}:{enter}:{of}:{number}:{}:{site}{details}", labels::SITE))?;
+        self.lines
+            .push(enter, format!("2:{place}:{enter}:{of}:{number}:{}:{site}{details}", labels::SITE))?;
         self.lines.push(exit, format!("2:{place}:{exit}:{of}:0:{}:0", labels::SITE))?;
         self.end = self.end.max(exit);
         Ok(())

@@ -21,8 +21,8 @@ use st_model::num::{Exact as _, saturate};
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
-use crate::level::Level;
 use crate::groups::Groups;
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::phase::Phase;
@@ -31,9 +31,8 @@ use crate::words::{function, of_phase, parameters};
 use counters::{Counter, waiting};
 use interning::Interning;
 use schema::{
-    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE,
-    ProcessDescriptor, SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor,
-    TrackEvent,
+    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE, ProcessDescriptor,
+    SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -157,10 +156,7 @@ impl Perfetto<'_> {
 
     fn end(&mut self, at: u32, exit: i64, flow_ids: Vec<u64>) -> Result<()> {
         let track_uuid = THREADS + at.to_u64();
-        self.event(
-            exit,
-            TrackEvent { r#type: SLICE_END, track_uuid, flow_ids, ..Default::default() },
-        )
+        self.event(exit, TrackEvent { r#type: SLICE_END, track_uuid, flow_ids, ..Default::default() })
     }
 
     /// Tells of the bytes under way up to a time.
