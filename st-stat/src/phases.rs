@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::options::PhasesBy;
 use st_cli::{Output, Screen, Status, counted};
-use st_explain::{Analysis, Loop, Moment, PhasesBy as By, Waited, analyse_each, phases as cut, sum};
+use st_explain::{Analysis, Loop, Moment, PhasesBy, Waited, analyse_each, phases as cut, sum};
 use st_model::num::{Exact as _, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -47,10 +46,9 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let mut analysis = analyse_each(&sections, &|n| progress.advance(n))?;
     drop(progress);
     explain::remark(&analysis, &whole.header.clock, &of.talk);
-    let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
     let each = std::mem::take(&mut analysis.each);
-    let phases = Phases::of(by, &sections, &sites, &analysis, &each)?;
+    let phases = Phases::of(args.by, &sections, &sites, &analysis, &each)?;
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
     if of.format == Format::Text {
@@ -80,7 +78,7 @@ impl<'a> Phases<'a> {
     ///
     /// If a rank cannot be read back.
     pub(crate) fn of(
-        by: By,
+        by: PhasesBy,
         sections: &'a [Section],
         sites: &'a CallSites,
         analysis: &'a Analysis,

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use clap::ValueEnum;
 use st_model::calls::{Kind, names};
 use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, float, saturate};
@@ -16,11 +17,12 @@ use crate::analysis::Waited;
 use st_model::explanation::Place;
 
 /// What a run is cut into.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
 pub enum PhasesBy {
-    /// Iterations of outermost loops.
+    /// Iterations of the outermost loops
+    #[default]
     Loop,
-    /// From each `MPI_Pcontrol` to the next, those with one level together.
+    /// From each MPI_Pcontrol to the next, those of one level together
     Pcontrol,
 }
 

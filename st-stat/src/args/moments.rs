@@ -2,7 +2,8 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use st_cli::Symbols;
-use st_cli::options::{PhasesBy, seconds};
+use st_cli::options::seconds;
+use st_explain::PhasesBy;
 
 use super::explain::Explaining;
 
