@@ -135,7 +135,7 @@ pub(crate) fn path(args: &PathArgs) -> Result<Status> {
         screen.sentence(&headline(&path, analysis.ranks.len()), &mut out)?;
         writeln!(out)?;
     }
-    let row = |on: &OnPath| path_row(on, (&path, analysis.ranks.len()), &explained, &sites);
+    let row = |on: &OnPath| path_row(on, &path, analysis.ranks.len(), &explained, &sites);
     let columns = [
         Column::left("what", "activity"),
         Column::left("function", "function"),
@@ -169,12 +169,7 @@ pub(crate) fn headline(path: &Path, ranks: usize) -> String {
     format!("critical path: {} on {on} of {ranks}, {moves}{most}", duration(path.time()))
 }
 
-fn path_row(
-    on: &OnPath,
-    (path, ranks): (&Path, usize),
-    explained: &Explained,
-    sites: &CallSites,
-) -> Vec<Cell> {
+fn path_row(on: &OnPath, path: &Path, ranks: usize, explained: &Explained, sites: &CallSites) -> Vec<Cell> {
     let (function, site) = explained.place(on.place, sites);
     let cells = [
         activity_cell(on.what),

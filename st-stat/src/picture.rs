@@ -63,7 +63,7 @@ fn draw(figure: &mut Figure, style: Style, boxes: Vec<Rect>, number: usize) {
             style.colour,
             vec![[middle.0 - room / 2.0, middle.1 - SMALL / 2.0 - 1.0, room, SMALL + 2.0]],
         );
-        let line = (middle.0, middle.1 + SMALL * 0.35);
+        let line = [middle.0, middle.1 + SMALL * 0.35];
         figure.coloured(line, SMALL, Anchor::Middle, &name, style.ink());
     }
 }
@@ -83,7 +83,7 @@ fn legend(figure: &mut Figure, grid: &Grid, styles: &[Style]) {
             (x, y) = (0.0, y + 8.5);
         }
         let patch = [x, y - 5.0, 5.0, 5.0];
-        x = figure.legend((x, y), &[(&name, style.colour)]);
+        x = figure.legend([x, y], &[(&name, style.colour)]);
         over(figure, *style, &[patch]);
     }
     figure.reach(y + SMALL / 3.0);

@@ -43,8 +43,8 @@ impl Times {
     }
 
     /// Where a legend stands.
-    pub(crate) fn above(&self) -> (f64, f64) {
-        (LEFT, TOP - 4.0)
+    pub(crate) fn above(&self) -> [f64; 2] {
+        [LEFT, TOP - 4.0]
     }
 
     /// Writes ranks, or whatever rows are, on the left, times below. `origin`: when what is drawn begins, ns.
@@ -57,7 +57,7 @@ impl Times {
             let y = TOP + times(row) + self.row / 2.0 + 2.5;
             let [name, _] = rows.ends(row);
             let name = figure.fitting(&name, TEXT, LEFT - 3.0);
-            figure.text((LEFT - 3.0, y), TEXT, Anchor::End, &name);
+            figure.text([LEFT - 3.0, y], TEXT, Anchor::End, &name);
         }
         let bottom = TOP + self.row * self.rows + 9.0;
         let span = levels.span_ns;
@@ -71,9 +71,9 @@ impl Times {
                 _ if after == span => Anchor::End,
                 _ => Anchor::Middle,
             };
-            figure.text((LEFT + per_ns * float(after.into()), bottom), TEXT, anchor, &text);
+            figure.text([LEFT + per_ns * float(after.into()), bottom], TEXT, anchor, &text);
         }
-        figure.text((0.0, bottom), TEXT, Anchor::Start, rows.by.one());
+        figure.text([0.0, bottom], TEXT, Anchor::Start, rows.by.one());
         figure.reach(TOP + self.row * self.rows + BOTTOM);
         if levels.group > 1 {
             figure.below(SMALL, &format!("{} a row", rows.each()));

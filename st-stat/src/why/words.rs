@@ -281,7 +281,7 @@ impl Words<'_> {
     fn excess(&self, f: &Finding) -> Option<Excess> {
         f.excess.or_else(|| {
             let place = self.told.places().get(f.place)?;
-            let computed = computed_before(&self.explained.sections, (place.call, place.site));
+            let computed = computed_before(&self.explained.sections, place);
             let whom = f.culprits.iter().filter_map(|(at, _)| Some((*computed.get(&at.rank)?, at.rank)));
             let (own, rank) = whom.max()?;
             let all = computed.values().fold(0, |sum: u128, ns| sum.saturating_add(*ns));

@@ -180,8 +180,7 @@ impl Otf2<'_> {
             self.losses.add("parts in neighbourhood operations (they are regions)", 1);
             return None;
         };
-        let of = (self.trace, call.groups);
-        let root = self.members.root(of, part.group, call.lane.rank, part.root);
+        let root = self.members.root(self.trace, call.groups, part.group, call.lane.rank, part.root);
         let Some(root) = root else {
             self.losses.add("parts in operations whose root is not converted", 1);
             return None;
