@@ -152,13 +152,12 @@ impl Trace {
         wait(py, move |stop| {
             let make = || Rows::new(which, columns.as_deref(), &room);
             let tell = |_| stop.check();
-            let of = (&selection, &steps);
             let all = match which.1.name {
-                "events" => source.events(of, make, &tell)?,
-                "messages" => vec![source.messages(of, make(), &tell)?],
-                "waits" => vec![source.waits(of, make(), &tell)?],
+                "events" => source.events(&selection, &steps, make, &tell)?,
+                "messages" => vec![source.messages(&selection, &steps, make(), &tell)?],
+                "waits" => vec![source.waits(&selection, &steps, make(), &tell)?],
                 "sites" => vec![source.call_sites(make())?],
-                _ => vec![source.sums(of, make, &tell)?],
+                _ => vec![source.sums(&selection, &steps, make, &tell)?],
             };
             Ok(Batches::of(all, &make()))
         })

@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<Status> {
         (whole, writer)
     };
     let events = folding.events();
-    finish(args, all, (whole, events), writer, table_out)?;
+    finish(args, all, whole, events, writer, table_out)?;
     Ok(Status::Ok)
 }
 
@@ -172,7 +172,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     });
     let done = copied.and_then(|()| match root.zip(writer) {
         Some((tree, writer)) => {
-            finish(args, Gathered { tree, dropped, folding }, (whole, events), writer, table)
+            finish(args, Gathered { tree, dropped, folding }, whole, events, writer, table)
         }
         None => Ok(()),
     });
@@ -240,7 +240,8 @@ fn begin(args: &Args, whole: &Whole, out: Output) -> Result<Writer<Output>> {
 fn finish(
     args: &Args,
     all: Gathered,
-    (mut whole, events): (Whole, u64),
+    mut whole: Whole,
+    events: u64,
     mut writer: Writer<Output>,
     table_out: Option<Output>,
 ) -> Result<()> {

@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<Status> {
         |part| Ok(all.take(part)?),
     )?;
     let events = folding.events();
-    finish(args, all, (whole, events), out)?;
+    finish(args, all, whole, events, out)?;
     Ok(Status::Ok)
 }
 
@@ -82,7 +82,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     );
     let done = root.and_then(|root| match root.zip(out) {
         Some((tree, out)) => {
-            finish(args, Gathered { tree, unit, dropped, rounded, kept, folding }, (whole, events), out)
+            finish(args, Gathered { tree, unit, dropped, rounded, kept, folding }, whole, events, out)
         }
         None => Ok(()),
     });
@@ -172,7 +172,7 @@ fn reduced(args: &Args, how: &Merging, folding: &Folding, batch: &Batch) -> Resu
     let mut from = 0;
     while from < batch.sections.len() {
         let (level, n) = tree::block(batch.place(from), batch.sections.len() - from, LEVELS);
-        add_block(&mut all, batch, (level, from..from + n))?;
+        add_block(&mut all, batch, level, from..from + n)?;
         from += n;
     }
     if batch.more {
@@ -184,7 +184,7 @@ fn reduced(args: &Args, how: &Merging, folding: &Folding, batch: &Batch) -> Resu
 }
 
 /// Adds a whole block of some level: at once if its ranks are alike, else by the blocks in it.
-fn add_block(all: &mut Gathered, batch: &Batch, (level, block): (u32, Range<usize>)) -> Result<()> {
+fn add_block(all: &mut Gathered, batch: &Batch, level: u32, block: Range<usize>) -> Result<()> {
     // A part of one level is one join of its sections anyway.
     let whole = block.end < batch.sections.len() || batch.more;
     if level > 1 && whole {
@@ -192,7 +192,7 @@ fn add_block(all: &mut Gathered, batch: &Batch, (level, block): (u32, Range<usiz
             return batch.named(block.start, all.tree.push_block(level, batch.place(block.start), part));
         }
         let (level, n) = tree::block(batch.place(block.start), block.len(), level - 1);
-        return block.step_by(n).try_for_each(|from| add_block(all, batch, (level, from..from + n)));
+        return block.step_by(n).try_for_each(|from| add_block(all, batch, level, from..from + n));
     }
     for at in block {
         let section = batch.section(at, decoder(all))?;
@@ -223,7 +223,7 @@ fn decoder(all: &Gathered) -> fn(&Stored) -> Result<Section, st_stream::Error> {
 }
 
 /// Merges what is left, and writes the result. Each process has counted some of the `events`.
-fn finish(args: &Args, all: Gathered, (mut whole, events): (Whole, u64), mut out: Output) -> Result<()> {
+fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Output) -> Result<()> {
     whole.remark(NAME, &args.talk);
     if all.dropped && !args.keep_columns {
         args.talk.detail(NAME, "exact times are folded into sketches (--keep-columns keeps them)");

@@ -73,7 +73,8 @@ pub struct Args {
     /// then gone, and sketches stand for them. Only when that stream is written do the ranks remove their own; if anything goes
     /// wrong, these stay, exact times included, and are packed as without this option. Needs the recorder's own
     /// communicator: all ranks are recorded, and clocks are compared. With -v st-record says what each level of their tree
-    /// took, and how much was handed on.
+    /// took, and how much was handed on: first what ranks make of their own calls, then a level for each doubling of the ranks that are
+    /// taken together, and as result what rank 0 makes of the whole before it is written.
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "cluster",
           conflicts_with_all = ["no_sync", "only"], help_heading = "Recording")]
     pub merge: Option<Merge>,

@@ -1,6 +1,6 @@
 //! What merging in `MPI_Finalize` takes by level of the tree that ranks form.
 
-use st_cli::{counted, grouped};
+use st_cli::{bytes, counted, duration};
 
 /// Levels that a rank tells at most: ranks are numbered by 31 bits.
 const MOST: usize = 33;
@@ -46,12 +46,12 @@ impl Levels {
                 i if i == last => "result".to_owned(),
                 i => format!("level {i} of {}", last - 1),
             };
-            let [all, most] = [level.cpu_ns, level.most_ns].map(|ns| grouped(ns / 1_000));
+            let [all, most] = [level.cpu_ns, level.most_ns].map(duration);
             let handed = match level.ranks {
                 0 => String::new(),
-                n => format!("; {} bytes handed on by {}", grouped(level.bytes), counted(n, "rank")),
+                n => format!("; {} handed on by {}", bytes(level.bytes), counted(n, "rank")),
             };
-            format!("merging, {what}: {all} µs of processor time, {most} of them on one rank{handed}")
+            format!("merging, {what}: {all} of processor time, {most} of that on one rank{handed}")
         })
     }
 }
@@ -77,10 +77,10 @@ mod tests {
         assert_eq!(
             shorter.lines().collect::<Vec<_>>(),
             [
-                "merging, own calls: 14 µs of processor time, 5 of them on one rank",
-                "merging, level 1 of 2: 21 µs of processor time, 7 of them on one rank; 1,600 bytes handed on by 2 ranks",
-                "merging, level 2 of 2: 3 µs of processor time, 2 of them on one rank; 1,800 bytes handed on by 1 rank",
-                "merging, result: 1,234 µs of processor time, 1,234 of them on one rank",
+                "merging, own calls: 14.0 µs of processor time, 5.00 µs of that on one rank",
+                "merging, level 1 of 2: 21.0 µs of processor time, 7.00 µs of that on one rank; 1.60 kB handed on by 2 ranks",
+                "merging, level 2 of 2: 3.00 µs of processor time, 2.00 µs of that on one rank; 1.80 kB handed on by 1 rank",
+                "merging, result: 1.23 ms of processor time, 1.23 ms of that on one rank",
             ]
         );
     }

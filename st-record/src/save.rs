@@ -9,7 +9,7 @@ use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
 use st_capture::fold::Fold;
-use st_cli::{Destination, Output, free_name, is_same_file};
+use st_cli::{Destination, Output, free_name, is_same_file, recording};
 use st_model::header::Header;
 use st_model::num::Exact;
 use st_stream::MAGIC;
@@ -25,9 +25,6 @@ const NAME_LATER: &str = "st-record --name --symbols DIR TRACE names them later"
 
 /// In a header's options, how loops were looked for.
 const FOLD: &str = "fold";
-
-/// In a header's options, the number of a job that was not the only one of its recording, if it was not the first.
-const JOB: &str = "job";
 
 /// Removes what an earlier recording has left under the name of this one: it must not be taken for this one's if that leaves
 /// nothing. A link stays, and what is no file.
@@ -87,7 +84,7 @@ fn is_of_job(path: &Path, number: u32, output: &Path) -> bool {
     let [step] = reader.provenance() else { return false };
     let asked = Args::try_parse_from(std::iter::once(TOOL).chain(step.args.iter().map(String::as_str)));
     let named = asked.is_ok_and(|a| a.output.is_some_and(|asked| asked.file_name() == output.file_name()));
-    named && reader.header().options.get(JOB).and_then(|job| job.as_u64()) == Some(number.into())
+    named && recording::number(reader.header()) == u64::from(number)
 }
 
 /// Packs what each job has left, one after the other, and hands it, with the time that it took and what the job's ranks said,
@@ -218,7 +215,7 @@ fn save(
         header.options.insert(FOLD.to_owned(), exact.into());
     }
     if let Job::Launched(number @ 2.., _) = job {
-        header.options.insert(JOB.to_owned(), (*number).into());
+        header.options.insert(recording::NUMBER.to_owned(), (*number).into());
     }
     let (target, time_bytes) = write(streams, &header, &|| name(&header))?;
     let Some(interim) = interim else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::ops::Range;
 
 use anyhow::{Result, bail};
 use st_cli::options::Steps;
@@ -13,10 +14,9 @@ use st_model::steps::Budget;
 
 use crate::args::{AtArgs, BetweenArgs, BetweenBy, Explaining};
 use crate::calls::{SITE, function, site_cells, site_of};
-use crate::causes::ranks as named_ranks;
 use crate::input;
 use crate::moment::{Clocks, Moment, State};
-use crate::table::{Cell, Column, Format, Table, duration};
+use crate::table::{Cell, Column, Format, Table, duration, ranks as named_ranks};
 
 /// A trace, and the times of its calls.
 struct Timed {
@@ -44,7 +44,7 @@ impl Timed {
         for (number, section) in self.sections.iter().enumerate() {
             for rank in section.ranks.iter() {
                 for thread in 0..section.threads.len() {
-                    let found = self.clocks.moment((number, section), (rank, thread), t, steps.max_steps)?;
+                    let found = self.clocks.moment(number, section, rank, thread, t, steps.max_steps)?;
                     all.extend(found.map(|moment| (section, moment)));
                 }
             }
@@ -208,7 +208,7 @@ pub(crate) fn between(args: &BetweenArgs) -> Result<Status> {
     let sites = args.symbols.call_sites((input::NAME, &of.talk), named);
     let (budget, mut spent) = (of.steps.budget(), BTreeMap::new());
     for (section, moment) in timed.moments(from, &of.steps)? {
-        add(&mut spent, (section, moment), (from, to), (args.by, &sites, &budget))?;
+        add(&mut spent, section, moment, from..to, args.by, &sites, &budget)?;
     }
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
@@ -220,9 +220,12 @@ pub(crate) fn between(args: &BetweenArgs) -> Result<Status> {
 /// Adds what a thread does in a window.
 fn add(
     spent: &mut BTreeMap<What, Spent>,
-    (section, moment): (&Section, Moment<'_>),
-    (from, to): (u64, u64),
-    (by, sites, budget): (BetweenBy, &CallSites, &Budget),
+    section: &Section,
+    moment: Moment<'_>,
+    Range { start: from, end: to }: Range<u64>,
+    by: BetweenBy,
+    sites: &CallSites,
+    budget: &Budget,
 ) -> Result<()> {
     let rank = moment.rank;
     let mut enter = |what: Option<(String, Option<u32>)>, calls: u64, ns: u64| {

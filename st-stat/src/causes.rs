@@ -8,8 +8,6 @@ use st_cli::{Output, Screen, Status, counted};
 use st_explain::{Activity, Cost, Delays, Doing, OnPath, Path, analyse_causes, whole_ns};
 use st_model::explanation::ELSEWHERE;
 use st_model::num::Exact as _;
-use st_model::ranklist::RankList;
-use st_model::ranklist_notation::plain;
 use st_model::sites::CallSites;
 
 use crate::args::{DelaysArgs, DelaysBy, PathArgs};
@@ -137,7 +135,7 @@ pub(crate) fn path(args: &PathArgs) -> Result<Status> {
         screen.sentence(&headline(&path, analysis.ranks.len()), &mut out)?;
         writeln!(out)?;
     }
-    let row = |on: &OnPath| path_row(on, (&path, analysis.ranks.len()), &explained, &sites);
+    let row = |on: &OnPath| path_row(on, &path, analysis.ranks.len(), &explained, &sites);
     let columns = [
         Column::left("what", "activity"),
         Column::left("function", "function"),
@@ -171,12 +169,7 @@ pub(crate) fn headline(path: &Path, ranks: usize) -> String {
     format!("critical path: {} on {on} of {ranks}, {moves}{most}", duration(path.time()))
 }
 
-fn path_row(
-    on: &OnPath,
-    (path, ranks): (&Path, usize),
-    explained: &Explained,
-    sites: &CallSites,
-) -> Vec<Cell> {
+fn path_row(on: &OnPath, path: &Path, ranks: usize, explained: &Explained, sites: &CallSites) -> Vec<Cell> {
     let (function, site) = explained.place(on.place, sites);
     let cells = [
         activity_cell(on.what),
@@ -282,12 +275,6 @@ pub(crate) fn most(parts: &[(u32, u64)]) -> Vec<u32> {
     ranks.sort_unstable();
     ranks.dedup();
     ranks
-}
-
-/// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
-pub(crate) fn ranks(all: &[u32]) -> String {
-    let set: RankList = all.iter().copied().collect();
-    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
         let known = found[0].as_ref().and_then(|f| others.get(&(function.clone(), f.site)));
         let more = known.map_or(&[][..], Vec::as_slice);
         changes.rows.extend([0, 1].into_iter().filter_map(|phase| {
-            let (times, expected, judged) = compared.judged(found, more, (phase, apart[phase]))?;
+            let (times, expected, judged) = compared.judged(found, more, phase, apart[phase])?;
             let verdict = match times {
                 [Some(_), Some(_)] => Verdict::Unjudged,
                 [Some(_), None] => Verdict::Gone,
@@ -259,7 +259,8 @@ impl<'a> Compared<'a> {
         self,
         found: &'a [Option<Found>; 2],
         more: &[Phases],
-        (phase, apart): (usize, Option<Apart>),
+        phase: usize,
+        apart: Option<Apart>,
     ) -> Option<OfPhase> {
         let samples = [0, 1].map(|i| found[i].as_ref().map(|f| &f.phases[phase]));
         if samples.iter().flatten().all(|s| s.sum == 0) {

@@ -139,7 +139,7 @@ pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Resul
             rows.push(vec![
                 number(i),
                 number(k),
-                Cell::text(letter(rows.len()).to_string()),
+                Cell::text(letters(rows.len())),
                 Cell::count(sub.ranks.lowest().unwrap_or(0).into()),
                 Cell::count(sub.ranks.len()),
                 Cell::percent(sub.ranks.len().into(), total.into()),
@@ -154,9 +154,18 @@ pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Resul
     Ok(Table { columns, rows, total: None })
 }
 
-/// A letter for each sub-cluster, as far as there are any.
-pub(crate) fn letter(n: usize) -> char {
-    ('A'..='Z').chain('a'..='z').chain('0'..='9').nth(n).unwrap_or('#')
+/// What a sub-cluster is called: a letter or digit, `AA` and so on where these do not suffice.
+pub(crate) fn letters(n: usize) -> String {
+    let capital = |n: usize| ('A'..='Z').nth(n % 26);
+    let single = ('A'..='Z').chain('a'..='z').chain('0'..='9');
+    let count = single.clone().count();
+    if let Some(one) = single.into_iter().nth(n) {
+        return one.to_string();
+    }
+    // Numbers whose digits are the capitals, from the first with two of these on.
+    let digits = std::iter::successors(Some(n - count + 26), |left| (left / 26).checked_sub(1));
+    let reversed: Vec<char> = digits.filter_map(capital).collect();
+    reversed.into_iter().rev().collect()
 }
 
 /// The first call in which the lowest ranks of two clusters differ. `words`: whether parameters are compared, and whether what

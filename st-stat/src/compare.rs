@@ -203,7 +203,7 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];
     let screen = Screen::of(&out);
-    write_report(&report, traces, (args.limit, screen, &times), &mut out)?;
+    write_report(&report, traces, args.limit, screen, &times, &mut out)?;
     out.commit()?;
     Ok(if report.same() { Status::Ok } else { Status::Difference })
 }
@@ -280,7 +280,9 @@ fn write_changes(
 fn write_report(
     r: &Report,
     traces: [(&[Section], &CallSites); 2],
-    (limit, screen, times): (usize, Screen, &[String]),
+    limit: usize,
+    screen: Screen,
+    times: &[String],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for u in &r.unmatched {
@@ -302,8 +304,8 @@ fn write_report(
             d.rank,
             thread_of(d)
         )?;
-        let [a, b] = [(&d.a, traces[0]), (&d.b, traces[1])].map(|(call, trace)| {
-            let line = call.as_ref().map(|c| shown(c, trace, d.rank, d.thread));
+        let [a, b] = [(&d.a, traces[0]), (&d.b, traces[1])].map(|(call, (sections, sites))| {
+            let line = call.as_ref().map(|c| shown(c, sections, sites, d.rank, d.thread));
             line.unwrap_or_else(|| "(no call)".into())
         });
         let same = renamed(d, traces).into_iter().next().filter(|_| a == b);
@@ -346,7 +348,7 @@ fn section_of(sections: &[Section], rank: u32) -> Option<&Section> {
 }
 
 /// A call for people, with its position.
-fn shown(call: &NormalCall, (sections, sites): (&[Section], &CallSites), rank: u32, thread: usize) -> String {
+fn shown(call: &NormalCall, sections: &[Section], sites: &CallSites, rank: u32, thread: usize) -> String {
     let Some(section) = section_of(sections, rank) else { return String::new() };
     let site = section.symbols.get(call.sym as usize).and_then(|s| calls::site_of(section, s, sites));
     let slots =

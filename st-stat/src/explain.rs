@@ -8,7 +8,7 @@ use st_cli::options::Talk;
 use st_cli::{Amount, Output, Progress, Screen, Status, Whole, grouped};
 use st_explain::{Analysis, At, Explains, Kept, Sum, Tell, Unmatched, WaitKind, analyse};
 use st_model::calls::{CallId, CallTable};
-use st_model::explanation::ELSEWHERE;
+use st_model::explanation::{ELSEWHERE, Place};
 use st_model::header::{Clock, Header, Queued, SIMULATED};
 use st_model::num::{Exact, saturate};
 use st_model::rank_times::{RankTime, rank_times, totals};
@@ -398,13 +398,11 @@ fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
 }
 
 /// What each rank computes before the calls of a function from a site, ns, by its totals.
-pub(crate) fn computed_before(
-    sections: &[Section],
-    (call, site): (CallId, Option<u128>),
-) -> BTreeMap<u32, u128> {
+pub(crate) fn computed_before(sections: &[Section], at: Place) -> BTreeMap<u32, u128> {
     let mut all: BTreeMap<u32, u128> = BTreeMap::new();
     for section in sections {
-        let is_meant = |s: &Symbol| s.call == call && section.sites.get(s.site).map(|site| site.id) == site;
+        let is_meant =
+            |s: &Symbol| s.call == at.call && section.sites.get(s.site).map(|site| site.id) == at.site;
         for thread in &section.threads {
             let meant =
                 totals(thread).filter(|t| section.symbols.get(t.sym.to_usize()).is_some_and(is_meant));

@@ -111,7 +111,7 @@ pub(crate) fn gathered<'a>(
                 budget.spend_times(section)?;
             }
             let (sketches, ranks) = exact::of_ranks(section, i)?;
-            add(section, &sketches, (&calls, sites), &mut all);
+            add(section, &sketches, &calls, sites, &mut all);
             match ranks {
                 Some(ranks) => add_ranks(ranks, &calls, &mut all),
                 None => add_ranks(kept_of_ranks(thread), &calls, &mut all),
@@ -125,7 +125,8 @@ pub(crate) fn gathered<'a>(
 fn add(
     section: &Section,
     sketches: &[PathSketch],
-    (calls, sites): (&[Option<Call>], &CallSites),
+    calls: &[Option<Call>],
+    sites: &CallSites,
     all: &mut BTreeMap<Call, Found>,
 ) {
     let call = |sym: Sym| calls.get(sym.to_usize())?.as_ref();
@@ -198,11 +199,11 @@ fn write_text(
         if paths {
             for (before, durations) in &found.paths {
                 writeln!(out, "\nafter {}: {}", after(before, sites), counted(durations[1].count, "call"))?;
-                write_phases((durations, found.means), None, screen, out)?;
+                write_phases(durations, found.means, None, screen, out)?;
             }
             continue;
         }
-        write_phases((&durations, found.means), Some(&found.ranks), screen, out)?;
+        write_phases(&durations, found.means, Some(&found.ranks), screen, out)?;
         if found.paths.len() > 1 {
             write_paths(found, sites, screen, out)?;
         }
@@ -242,7 +243,8 @@ fn write_paths(found: &Found, sites: &CallSites, screen: Screen, out: &mut dyn W
 
 /// Both distributions, with the sums of ranks where these are of all the calls.
 fn write_phases(
-    (durations, means): (&Durations, [bool; 2]),
+    durations: &Durations,
+    means: [bool; 2],
     ranks: Option<&BTreeMap<u32, [u128; 2]>>,
     screen: Screen,
     out: &mut dyn Write,

@@ -13,9 +13,8 @@ use st_model::sites::CallSites;
 
 use crate::args::LeaksArgs;
 use crate::calls::{SITE, function, site_cells};
-use crate::causes::ranks as named_ranks;
 use crate::input::{self, Lacking};
-use crate::table::{Cell, Column, Format, Table, grouped};
+use crate::table::{Cell, Column, Format, Table, grouped, ranks as named_ranks};
 
 /// `st-stat leaks`.
 pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {

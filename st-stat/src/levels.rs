@@ -41,6 +41,9 @@ pub(crate) struct Levels {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) column_ns: i64,
+    /// How long the time is: the last column may reach beyond its end.
+    #[serde(skip)]
+    pub(crate) span_ns: u64,
     /// Outside of MPI, and in it with all waits, of each rank's first thread, ns.
     pub(crate) computation: Vec<u64>,
     pub(crate) mpi: Vec<u64>,
@@ -107,17 +110,22 @@ impl Rows {
     }
 }
 
-/// When a run begins by the times that `st-stat at` takes, ns.
+/// When the times of a run that people are shown begin: as the first rank enters `MPI_Init`.
+///
+/// # Errors
+///
+/// If a rank cannot be read back.
+pub(crate) fn zero(analysis: &Analysis, sections: &[Section]) -> Result<i64> {
+    sections.iter().try_fold(analysis.begin(), |zero, s| Ok(zero.min(begin(s)?.unwrap_or(i64::MAX))))
+}
+
+/// When a run begins by these times, ns.
 ///
 /// # Errors
 ///
 /// If a rank cannot be read back.
 pub(crate) fn origin(analysis: &Analysis, sections: &[Section]) -> Result<i64> {
-    let mut zero = analysis.begin();
-    for section in sections {
-        zero = zero.min(begin(section)?.unwrap_or(i64::MAX));
-    }
-    Ok(analysis.begin().saturating_sub(zero))
+    Ok(analysis.begin().saturating_sub(zero(analysis, sections)?))
 }
 
 /// Columns of time, all as wide.
@@ -181,7 +189,8 @@ fn columns(span: u64, most: usize) -> (usize, i64) {
 fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> usize, most_of: Most) -> Levels {
     let (from, until) = most_of.window.unwrap_or_else(|| (0, saturate(analysis.run())));
     let most_columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
-    let (columns, ns) = columns(saturate(until.saturating_sub(from)), most_columns);
+    let span_ns = saturate(until.saturating_sub(from));
+    let (columns, ns) = columns(span_ns, most_columns);
     let grid = Grid { begin: analysis.begin().saturating_add(from), columns, ns };
     let cells = || vec![0u64; rows * columns];
     let (mut computation, mut mpi, mut most) = (cells(), cells(), cells());
@@ -225,7 +234,7 @@ fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> usize, most_
     };
     waits.iter_mut().for_each(none);
     let (group, ranks) = (1, Vec::new());
-    Levels { group, count: rows, ranks, rows, columns, column_ns: ns, computation, mpi, waits, most }
+    Levels { group, count: rows, ranks, rows, columns, column_ns: ns, span_ns, computation, mpi, waits, most }
 }
 
 /// Numbers of ranks; none, if these are those from 0 on, all of them.

@@ -126,8 +126,10 @@ impl Clocks {
     /// Where a thread is so many ns after the zero; `None` if the section does not hold it.
     pub(crate) fn moment<'a>(
         &'a self,
-        (number, section): (usize, &'a Section),
-        (rank, thread): (u32, usize),
+        number: usize,
+        section: &'a Section,
+        rank: u32,
+        thread: usize,
         t: u64,
         most: u64,
     ) -> Result<Option<Moment<'a>>, Error> {
@@ -137,11 +139,11 @@ impl Clocks {
             return Ok(None);
         };
         let mut moment = match column(of, rank) {
-            Some(column) => self.exactly(section, column, (rank, thread), t, most)?,
+            Some(column) => self.exactly(section, column, rank, thread, t, most)?,
             None => {
                 let of_thread = self.means.get(number).and_then(|threads| threads.get(thread));
                 let means = of_thread.and_then(|ranks| ranks.get(position.to_usize())).map_or(&[][..], |m| m);
-                estimated(section, means, (rank, thread), t, most)?
+                estimated(section, means, rank, thread, t, most)?
             }
         };
         // The first call is read, and then read again.
@@ -157,7 +159,8 @@ impl Clocks {
         &self,
         section: &'a Section,
         column: &'a Column,
-        (rank, thread): (u32, usize),
+        rank: u32,
+        thread: usize,
         t: u64,
         most: u64,
     ) -> Result<Moment<'a>, Error> {
@@ -166,7 +169,7 @@ impl Clocks {
         let found = column.find(time);
         let index = found.map_or(column.events(), |(index, _)| index);
         let place = section.seek(thread, rank, &ones, index.into(), most)?;
-        let mut moment = nothing((rank, thread), true);
+        let mut moment = nothing(rank, thread, true);
         moment.index = index;
         let Some((enter, exit)) = found.map(|(_, times)| times) else {
             moment.state = if place.is_some() { State::Untimed } else { State::After };
@@ -190,7 +193,7 @@ impl Clocks {
     }
 }
 
-fn nothing<'a>((rank, thread): (u32, usize), exact: bool) -> Moment<'a> {
+fn nothing<'a>(rank: u32, thread: usize, exact: bool) -> Moment<'a> {
     let calls = Calls { rank, walk: None, times: Times::None };
     let (sym, turns) = (None, Vec::new());
     Moment { rank, thread, state: State::After, sym, index: 0, turns, since: 0, left: 0, exact, calls }
@@ -199,12 +202,13 @@ fn nothing<'a>((rank, thread): (u32, usize), exact: bool) -> Moment<'a> {
 fn estimated<'a>(
     section: &'a Section,
     means: &'a [[u64; 2]],
-    (rank, thread): (u32, usize),
+    rank: u32,
+    thread: usize,
     t: u64,
     most: u64,
 ) -> Result<Moment<'a>, Error> {
     let weights: Vec<u64> = means.iter().map(|[before, inside]| before.saturating_add(*inside)).collect();
-    let mut moment = nothing((rank, thread), false);
+    let mut moment = nothing(rank, thread, false);
     let Some(found) = section.seek(thread, rank, &weights, t.into(), most)? else { return Ok(moment) };
     let mut walk = found.walk.clone();
     let sym = walk.next_symbol().map_err(|source| Error::Tree { rank, source })?;

@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::options::PhasesBy;
 use st_cli::{Output, Screen, Status, counted};
-use st_explain::{Analysis, Loop, Moment, PhasesBy as By, Waited, analyse_each, phases as cut, sum};
+use st_explain::{Analysis, Loop, Moment, PhasesBy, Waited, analyse_each, phases as cut, sum};
 use st_model::num::{Exact as _, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -14,6 +13,7 @@ use crate::args::PhasesArgs;
 use crate::calls::{SITE, function, site_cells};
 use crate::explain::{self, HISTOGRAMS};
 use crate::input::{self, Lacking};
+use crate::levels::zero;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 use crate::untimed::{NO_TIMES, without};
 
@@ -21,6 +21,8 @@ use crate::untimed::{NO_TIMES, without};
 const MOST: usize = 5;
 /// Columns of a drawing at most, and what stands beside it.
 const DRAWN: usize = 48;
+/// Iterations from which on tenths of them are told, and a trend.
+pub(crate) const TENTHS: usize = 10;
 const BESIDE: usize = 42;
 /// Parts of a whole, in eighths.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -44,10 +46,9 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     let mut analysis = analyse_each(&sections, &|n| progress.advance(n))?;
     drop(progress);
     explain::remark(&analysis, &whole.header.clock, &of.talk);
-    let by = if args.by == PhasesBy::Loop { By::Loop } else { By::Pcontrol };
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
     let each = std::mem::take(&mut analysis.each);
-    let phases = Phases::of(by, &sections, &sites, &analysis, &each)?;
+    let phases = Phases::of(args.by, &sections, &sites, &analysis, &each)?;
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
     if of.format == Format::Text {
@@ -64,6 +65,8 @@ pub(crate) struct Phases<'a> {
     /// Those that take most first.
     pub(crate) loops: Vec<Loop>,
     analysis: &'a Analysis,
+    /// When the first rank enters `MPI_Init`.
+    zero: i64,
     sections: &'a [Section],
     sites: &'a CallSites,
 }
@@ -75,13 +78,14 @@ impl<'a> Phases<'a> {
     ///
     /// If a rank cannot be read back.
     pub(crate) fn of(
-        by: By,
+        by: PhasesBy,
         sections: &'a [Section],
         sites: &'a CallSites,
         analysis: &'a Analysis,
         each: &[Waited],
     ) -> Result<Self> {
-        Ok(Self { loops: cut(sections, by, each, &analysis.lanes)?, analysis, sections, sites })
+        let loops = cut(sections, by, each, &analysis.lanes)?;
+        Ok(Self { loops, analysis, zero: zero(analysis, sections)?, sections, sites })
     }
 
     /// The loops that take more than 1 % of the time, and no more than are drawn.
@@ -101,7 +105,6 @@ impl<'a> Phases<'a> {
 
     /// One row per iteration.
     pub(crate) fn table(&self) -> Table {
-        let start = self.analysis.ranks.iter().map(|r| r.begin).min().unwrap_or(0);
         let columns = vec![
             Column::right("loop", "loop", 0),
             Column::right("level", "level", 0),
@@ -116,7 +119,7 @@ impl<'a> Phases<'a> {
             Column::right("in MPI", "mpi_ns", 0),
             Column::right("waiting", "wait_ns", 0),
         ];
-        let since = |at: i64| Cell::ns(saturate::<u64>(at.saturating_sub(start)).into());
+        let since = |at: i64| Cell::ns(saturate::<u64>(at.saturating_sub(self.zero)).into());
         let mut rows = Vec::new();
         for (i, of) in self.loops.iter().enumerate() {
             let (name, site) = self.place(of);
@@ -165,9 +168,10 @@ impl<'a> Phases<'a> {
 
     fn describe(&self, of: &Loop, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
         let (whole, n) = (of.whole(), of.turns.len().to_u64());
+        let all = counted(n, one(of));
         let what = match of.level {
-            Some(level) => format!("{} of level {level}", counted(n, "phase")),
-            None => format!("loop of {}", counted(n, "iteration")),
+            Some(level) => format!("{all} of level {level}"),
+            None => format!("loop of {all}"),
         };
         let share = Cell::percent(whole.time.into(), self.analysis.time().into()).text;
         writeln!(out, "{}", screen.bold(&format!("{what}, {share} of the time")))?;
@@ -184,7 +188,7 @@ impl<'a> Phases<'a> {
         };
         let trend = of
             .trend()
-            .filter(|_| all >= 10)
+            .filter(|_| all >= TENTHS)
             .map_or_else(String::new, |t| format!(", {:+.1} % by the end", t * 100.0));
         writeln!(out, "  time     {} {}{trend}", line(&|m| (m.mean(), longest)), duration(whole.mean()))?;
         for (what, of) in [("in MPI ", mpi as fn(&Moment) -> u64), ("waiting", waiting)] {
@@ -194,6 +198,11 @@ impl<'a> Phases<'a> {
         tenths(of).write(Format::Text, screen, out)?;
         slow(of, out)
     }
+}
+
+/// What a loop or a level consists of.
+fn one(of: &Loop) -> &'static str {
+    if of.level.is_some() { "phase" } else { "iteration" }
 }
 
 fn mpi(of: &Moment) -> u64 {
@@ -210,11 +219,20 @@ fn bar((part, whole): (u64, u64)) -> char {
     BARS.get(saturate::<usize>(eighths)).copied().unwrap_or(BARS[8])
 }
 
-/// The first, the middle and the last tenth.
+/// The first, the middle and the last tenth; of fewer than ten iterations each.
 fn tenths(of: &Loop) -> Table {
-    let row = |(what, m): (&str, Moment)| {
+    let parts: Vec<(String, Moment)> = if of.turns.len() < TENTHS {
+        of.turns.iter().map(|turn| (format!("{} {}", one(of), grouped(turn.number)), *turn)).collect()
+    } else {
+        ["first tenth", "middle tenth", "last tenth"]
+            .map(str::to_owned)
+            .into_iter()
+            .zip(of.tenths())
+            .collect()
+    };
+    let row = |(what, m): (String, Moment)| {
         vec![
-            Cell::text(what),
+            Cell::text(format!("  {what}")),
             Cell::ns(m.mean().into()),
             Cell::ns(m.longest.0.into()),
             Cell::count(m.longest.1.into()),
@@ -230,8 +248,7 @@ fn tenths(of: &Loop) -> Table {
         Column::right("in MPI", "mpi_percent", 0),
         Column::right("waiting", "wait_percent", 0),
     ];
-    let rows = ["  first tenth", "  middle tenth", "  last tenth"].into_iter().zip(of.tenths());
-    Table { columns, rows: rows.map(row).collect(), total: None }
+    Table { columns, rows: parts.into_iter().map(row).collect(), total: None }
 }
 
 /// Iterations that take much longer than others.

@@ -8,7 +8,7 @@ use anyhow::Result;
 use st_model::num::{Exact as _, float};
 
 use crate::args::PAPER;
-use crate::clusters::letter;
+use crate::clusters::letters;
 use crate::figure::{Anchor, Figure, Rect, SMALL};
 use crate::topology::{Grid, runs};
 use styles::{Style, styles};
@@ -16,7 +16,7 @@ use styles::{Style, styles};
 /// How high all ranks together are at most, and one of them, points.
 const HIGH: f64 = 240.0;
 const RANK: f64 = 24.0;
-/// Sub-clusters that have a name beside their colour.
+/// Sub-clusters that are explained below.
 const NAMED: usize = 48;
 
 /// Draws it in the width of a paper's column: a rectangle for neighbours that are alike, and below what the colours stand for.
@@ -51,11 +51,10 @@ pub(crate) fn figure(grid: &Grid, title: String) -> Result<Figure> {
 fn draw(figure: &mut Figure, style: Style, boxes: Vec<Rect>, number: usize) {
     figure.boxes(style.colour, boxes.clone());
     over(figure, style, &boxes);
-    let name = letter(number).to_string();
+    let name = letters(number);
     let room = figure.wide(&name, SMALL) + 3.0;
     for [x, y, wide, high] in boxes {
-        // Beyond the letters there are, all would be called alike.
-        if number >= NAMED || wide < room || high < SMALL + 2.0 {
+        if wide < room || high < SMALL + 2.0 {
             continue;
         }
         let middle = (x + wide / 2.0, y + high / 2.0);
@@ -64,7 +63,7 @@ fn draw(figure: &mut Figure, style: Style, boxes: Vec<Rect>, number: usize) {
             style.colour,
             vec![[middle.0 - room / 2.0, middle.1 - SMALL / 2.0 - 1.0, room, SMALL + 2.0]],
         );
-        let line = (middle.0, middle.1 + SMALL * 0.35);
+        let line = [middle.0, middle.1 + SMALL * 0.35];
         figure.coloured(line, SMALL, Anchor::Middle, &name, style.ink());
     }
 }
@@ -79,12 +78,12 @@ fn over(figure: &mut Figure, style: Style, boxes: &[Rect]) {
 fn legend(figure: &mut Figure, grid: &Grid, styles: &[Style]) {
     let (mut x, mut y) = (0.0, figure.height() + 10.0);
     for (n, (main, style)) in grid.mains.iter().zip(styles).take(NAMED).enumerate() {
-        let name = format!("{} (main {main})", letter(n));
+        let name = format!("{} (main {main})", letters(n));
         if x > 0.0 && x + 13.0 + figure.wide(&name, SMALL) > figure.width {
             (x, y) = (0.0, y + 8.5);
         }
         let patch = [x, y - 5.0, 5.0, 5.0];
-        x = figure.legend((x, y), &[(&name, style.colour)]);
+        x = figure.legend([x, y], &[(&name, style.colour)]);
         over(figure, *style, &[patch]);
     }
     figure.reach(y + SMALL / 3.0);
@@ -140,5 +139,8 @@ mod tests {
         assert!(svg(&Grid { width: 1, mains: vec![], cells: vec![] }).ends_with("</svg>\n"));
         let many = svg(&Grid { width: 10, mains: (0..100).collect(), cells: (0..100).collect() });
         assert!(many.contains("aria-label=\"and 52 more sub-clusters\""), "{many}");
+        for (n, name) in [(47, "v"), (61, "9"), (62, "AA"), (99, "BL")] {
+            assert!(many.contains(&format!("aria-label=\"{name}\"")), "{n}");
+        }
     }
 }

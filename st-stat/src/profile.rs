@@ -87,7 +87,7 @@ impl Profile {
             let mut totals = RankTotals { rank, ..RankTotals::default() };
             let mut volumes = Volumes::new(section, rank, graphs);
             for (thread, drawn) in drawn.iter_mut().enumerate() {
-                p.read(section, thread, &mut volumes, (&mut totals, drawn))?;
+                p.read(section, thread, &mut volumes, &mut totals, drawn)?;
             }
             p.ranks.push(totals);
         }
@@ -105,7 +105,8 @@ impl Profile {
         section: &Section,
         thread: usize,
         volumes: &mut Volumes<'_>,
-        (totals, drawn): (&mut RankTotals, &mut [Drawn]),
+        totals: &mut RankTotals,
+        drawn: &mut [Drawn],
     ) -> Result<(), Error> {
         let Some(mut events) = section.events(thread, totals.rank) else { return Ok(()) };
         while let Some(event) = events.next_event()? {

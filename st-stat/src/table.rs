@@ -1,12 +1,14 @@
 //! One table, three forms: aligned text for people, CSV and JSON for programs.
 
-use st_model::num::{narrow, saturate};
+use st_model::num::saturate;
+use st_model::ranklist::RankList;
+use st_model::ranklist_notation::plain;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
-pub use st_cli::grouped;
 use st_cli::{Screen, wrapped};
+pub use st_cli::{bytes, duration, grouped};
 
 /// Form of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -286,28 +288,10 @@ fn shortened(text: &str, width: usize, tail: bool) -> String {
     format!("{beginning}…")
 }
 
-/// Three significant digits and a unit: `1.23 ms`.
-#[must_use]
-pub fn duration(ns: u64) -> String {
-    scaled(ns, &[("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)])
-}
-
-/// Three significant digits and a unit: `150 kB`.
-#[must_use]
-pub fn bytes(n: u64) -> String {
-    scaled(n, &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000)])
-}
-
-fn scaled(n: u64, units: &[(&str, u64)]) -> String {
-    let (unit, one) = units.iter().rev().find(|(_, one)| n >= *one).copied().unwrap_or((units[0].0, 1));
-    let whole = n / one;
-    let thousandths = narrow::<u64>(u128::from(n % one) * 1000 / u128::from(one));
-    match whole {
-        _ if one == 1 => format!("{n} {unit}"),
-        100.. => format!("{} {unit}", grouped(whole)),
-        10..100 => format!("{whole}.{} {unit}", thousandths / 100),
-        _ => format!("{whole}.{:02} {unit}", thousandths / 10),
-    }
+/// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
+pub(crate) fn ranks(all: &[u32]) -> String {
+    let set: RankList = all.iter().copied().collect();
+    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
 }
 
 #[cfg(test)]
@@ -315,12 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_for_people() {
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(duration(999), "999 ns");
-        assert_eq!(duration(1_234_567), "1.23 ms");
-        assert_eq!(duration(61_000_000_000), "61.0 s");
-        assert_eq!(bytes(150_400), "150 kB");
+    fn a_share_is_a_percentage() {
         assert_eq!(Cell::percent(1, 3).text, "33.3 %");
     }
 

@@ -8,7 +8,7 @@ use st_model::form::Form;
 use st_model::num::Exact as _;
 use st_model::section::Section;
 
-use crate::clusters::{Main, letter};
+use crate::clusters::{Main, letters};
 
 /// Most columns and rows that are drawn as they are; beyond, equal neighbours are drawn once.
 const DRAWN: (usize, usize) = (64, 32);
@@ -25,7 +25,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Ranks of the clusters; as wide as said, or as the grid in which most partners are, or nearly a square.
+    /// Ranks of the clusters; as wide as said, but not wider than they are, or as the grid in which most partners are, or nearly a square.
     pub(crate) fn new(mains: &[Main<'_>], sections: &[Section], width: Option<usize>) -> Self {
         let subs = || mains.iter().enumerate().flat_map(|(i, m)| m.subs.iter().map(move |s| (i, s)));
         let size = subs().filter_map(|(_, s)| s.ranks.highest()).max().map_or(0, |r| r as usize + 1);
@@ -35,7 +35,7 @@ impl Grid {
                 cells[rank as usize] = n;
             }
         }
-        let width = width.unwrap_or_else(|| grid_width(sections, size));
+        let width = width.map_or_else(|| grid_width(sections, size), |width| width.min(size));
         Self { width: width.max(1), cells, mains: subs().map(|(i, _)| i).collect() }
     }
 
@@ -66,12 +66,13 @@ impl Grid {
             let high = counted(rows.len().to_u64(), "rank");
             writeln!(out, "{} by {high}; columns: {}", self.width, widths.join(" "))?;
         }
+        let wide = letters(self.mains.len().saturating_sub(1)).len();
         for (y, n) in lines {
             let text = |x: &(usize, usize)| match rows[y].get(x.0) {
-                Some(&cell) if cell != NONE => letter(cell),
-                _ => ' ',
+                Some(&cell) if cell != NONE => letters(cell),
+                _ => String::new(),
             };
-            let line: String = across.iter().flat_map(|x| [text(x), ' ']).collect();
+            let line: String = across.iter().map(|x| format!("{:wide$} ", text(x))).collect();
             let times = if small { String::new() } else { format!(" × {n}") };
             writeln!(out, "{}{times}", line.trim_end())?;
         }
@@ -121,6 +122,7 @@ fn nearly_square(size: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use st_kernels::{Kernel, Options, paper};
 
     fn drawn(width: usize, cells: Vec<usize>) -> String {
         let mut out = Vec::new();
@@ -138,6 +140,17 @@ mod tests {
             drawn(100, cells),
             "100 by 100 ranks; columns: 1 98 1\nA B A × 1\nB C B × 98\nA B A × 1\n"
         );
+    }
+
+    #[test]
+    fn a_grid_is_no_wider_than_there_are_ranks() {
+        let sections: Vec<Section> =
+            paper::sections(Kernel::Stencil1d, &Options::default(), 4).map(Result::unwrap).collect();
+        let mains = crate::clusters::mains(&sections, false);
+        for width in [5, 4_000_000_000] {
+            let grid = Grid::new(&mains, &sections, Some(width));
+            assert_eq!((grid.width, grid.rows().len()), (4, 1));
+        }
     }
 
     #[test]

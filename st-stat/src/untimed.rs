@@ -70,6 +70,9 @@ fn unrecorded(header: &Header) -> Option<String> {
     Some(format!("recorded with --time {kept}: record with --time columns{reduced}"))
 }
 
+/// The part of a rank's total by which ranks that are alike differ at most: merging keeps these to 1 %.
+const ALIKE: u64 = 50;
+
 /// What per-rank sums tell: of each rank its time and how long it computes, ns.
 pub(crate) fn without_times(
     header: &Header,
@@ -84,17 +87,22 @@ pub(crate) fn without_times(
     writeln!(out, "({})", why(header).unwrap_or_else(usual))?;
     let sum: u64 = ranks.iter().map(|(_, _, computed)| computed).sum();
     let mean = sum / ranks.len().to_u64().max(1);
-    let Some((rank, whole, most)) = ranks.iter().copied().max_by_key(|r| r.2) else { return Ok(()) };
+    let Some((_, whole, most)) = ranks.iter().copied().max_by_key(|r| r.2) else { return Ok(()) };
     if whole == 0 {
         return writeln!(out, "It holds no times at all.");
     }
-    let share = Cell::percent((most - mean.min(most)).into(), whole.into()).text;
-    let more = duration(most.saturating_sub(mean));
-    if most.saturating_sub(mean) > whole / 100 {
-        writeln!(out, "\nimbalance: rank {rank} computes {more} longer than the mean, {share} of its time")
-    } else {
-        writeln!(out, "\nranks compute equally long (rank {rank} longest, {more} above the mean)")
+    let more = most.saturating_sub(mean);
+    let shown = duration(more);
+    if more <= whole / 100 {
+        return writeln!(out, "\nranks compute equally long (the longest {shown} above the mean)");
     }
+    let share = Cell::percent(more.into(), whole.into()).text;
+    let longest: Vec<u32> = ranks.iter().filter(|r| most - r.2 <= most / ALIKE).map(|r| r.0).collect();
+    let (who, verb, its) = match longest.len() {
+        1 => (table::ranks(&longest), "computes", "its"),
+        _ => (table::ranks(&longest), "compute", "their"),
+    };
+    writeln!(out, "\nimbalance: {who} {verb} {shown} longer than the mean, {share} of {its} time")
 }
 
 #[cfg(test)]
@@ -102,6 +110,28 @@ mod tests {
     use super::*;
     use st_kernels::{Kernel, Options, paper};
     use st_reduce::merge::merge;
+
+    #[test]
+    fn ranks_that_are_alike_are_named_together() {
+        let said = |ranks: &[(u32, u64, u64)]| {
+            let mut out = Vec::new();
+            without_times(&Header::default(), ranks, &mut out).unwrap();
+            String::from_utf8(out).unwrap().lines().last().unwrap().to_owned()
+        };
+        let of = |computed: &[u64]| {
+            (0..).zip(computed).map(|(rank, ns)| (rank, 1_000_000, *ns)).collect::<Vec<_>>()
+        };
+        // Of each rank's total a hundredth is not kept.
+        assert_eq!(
+            said(&of(&[400_000, 798_000, 400_000, 800_000])),
+            "imbalance: ranks 1, 3 compute 200 µs longer than the mean, 20.1 % of their time"
+        );
+        assert_eq!(
+            said(&of(&[400_000, 400_000, 400_000, 800_000])),
+            "imbalance: rank 3 computes 300 µs longer than the mean, 30.0 % of its time"
+        );
+        assert_eq!(said(&of(&[400_000; 4])), "ranks compute equally long (the longest 0 ns above the mean)");
+    }
 
     #[test]
     fn ranks_without_times_beside_others_with_are_told() {

@@ -33,7 +33,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
     if explained.told().is_none() && args.of.format != Format::Text {
         bail!(Lacking(without(NOTHING_KEPT, &explained.whole.header)));
     }
-    write(&explained, &sites, (args.all, args.of.format), screen, &mut out)?;
+    write(&explained, &sites, args.all, args.of.format, screen, &mut out)?;
     out.commit()?;
     Ok(Status::Ok)
 }
@@ -42,7 +42,8 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
 fn write(
     explained: &Explained,
     sites: &CallSites,
-    (all, format): (bool, Format),
+    all: bool,
+    format: Format,
     screen: Screen,
     out: &mut dyn Write,
 ) -> io::Result<()> {

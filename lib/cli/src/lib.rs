@@ -31,6 +31,7 @@ mod stdout;
 mod symbols;
 mod traces;
 pub mod transport;
+mod units;
 
 pub use batches::{Batch, each_batch};
 pub use identity::is_same_file;
@@ -47,3 +48,4 @@ pub use status::{
 };
 pub use symbols::Symbols;
 pub use traces::{Whole, each_section, each_section_of, each_stored_of, step};
+pub use units::{bytes, duration};

@@ -190,16 +190,6 @@ impl StreamOut {
     }
 }
 
-/// What a run is cut into.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum PhasesBy {
-    /// Iterations of the outermost loops
-    #[default]
-    Loop,
-    /// From each MPI_Pcontrol to the next, those of one level together
-    Pcontrol,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

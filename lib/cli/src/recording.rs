@@ -1,5 +1,6 @@
 //! The directory of a job that is being recorded.
 
+use st_model::header::Header;
 use st_stream::directory::{JOURNAL, NOTES, RankFile};
 use std::ffi::OsStr;
 use std::fs;
@@ -7,6 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// What directories of later jobs of a script begin with, in that of the first; a number follows.
 pub const JOB: &str = "job-";
+
+/// In a header's options, the number of a job that was not the only one of its recording, if it was not the first.
+pub const NUMBER: &str = "job";
+
+/// Which job of its recording a trace is of, from 1 on.
+#[must_use]
+pub fn number(header: &Header) -> u64 {
+    header.options.get(NUMBER).and_then(|job| job.as_u64()).unwrap_or(1)
+}
 
 /// Jobs that record, or have, into a directory and below it: their numbers from 1 on, ascending, and where each does.
 #[must_use]

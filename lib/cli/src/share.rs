@@ -140,7 +140,7 @@ impl Share {
         take: impl FnMut(u64, Section) -> Result<()>,
     ) -> Result<(Whole, bool)> {
         let (mut roll, mut whole) = (Roll::default(), self.whole.clone());
-        let read = self.read((&mut roll, &mut whole), how, take);
+        let read = self.read(&mut roll, &mut whole, how, take);
         let (complete, more) = transport::agree(job, read)?;
         let all = transport::all(job, &[u8::from(complete)])?;
         let complete = all.iter().all(|c| *c == [1]);
@@ -153,7 +153,8 @@ impl Share {
 
     fn read(
         &self,
-        (roll, whole): (&mut Roll, &mut Whole),
+        roll: &mut Roll,
+        whole: &mut Whole,
         how: &StreamIn,
         mut take: impl FnMut(u64, Section) -> Result<()>,
     ) -> Result<(bool, bool)> {

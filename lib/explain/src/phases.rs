@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use clap::ValueEnum;
 use st_model::calls::{Kind, names};
 use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, float, saturate};
@@ -16,11 +17,12 @@ use crate::analysis::Waited;
 use st_model::explanation::Place;
 
 /// What a run is cut into.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
 pub enum PhasesBy {
-    /// Iterations of outermost loops.
+    /// Iterations of the outermost loops
+    #[default]
     Loop,
-    /// From each `MPI_Pcontrol` to the next, those with one level together.
+    /// From each MPI_Pcontrol to the next, those of one level together
     Pcontrol,
 }
 
@@ -89,8 +91,9 @@ impl Loop {
         [0, (all - n) / 2, all - n].map(|from| sum(self.turns.get(from..from + n).unwrap_or(&[])))
     }
 
-    /// How much longer the last iteration takes than the first by the trend, as a share of the median. The trend is the median of
-    /// the slopes between any two of a hundred parts' medians: single iterations do not change it.
+    /// How much longer the last iteration takes than the first by the trend, as a share of the first. The trend is the median of
+    /// the slopes between the logarithms of any two of a hundred parts' medians: single iterations do not change it, and nothing becomes
+    /// shorter by more than all of it.
     #[must_use]
     pub fn trend(&self) -> Option<f64> {
         let parts = self.turns.len().min(PARTS);
@@ -98,16 +101,15 @@ impl Loop {
         let of = |n: usize| {
             median(self.turns.get(n * all / parts..(n + 1) * all / parts)?.iter().map(Moment::mean))
         };
-        let medians: Vec<f64> = (0..parts).filter_map(of).map(|n| float(n.into())).collect();
-        let middle = float(median(self.turns.iter().map(Moment::mean))?.into());
+        let logarithms: Vec<f64> = (0..parts).filter_map(of).map(|n| float(n.max(1).into()).ln()).collect();
         let mut slopes = Vec::new();
-        for (i, a) in medians.iter().enumerate() {
-            let after = medians.iter().enumerate().skip(i + 1);
+        for (i, a) in logarithms.iter().enumerate() {
+            let after = logarithms.iter().enumerate().skip(i + 1);
             slopes.extend(after.map(|(j, b)| (b - a) / float((j - i).to_u64().into())));
         }
         slopes.sort_by(f64::total_cmp);
         let slope = slopes.get(slopes.len() / 2)?;
-        (middle > 0.0).then(|| slope * float(parts.to_u64().saturating_sub(1).into()) / middle)
+        Some((slope * float(parts.to_u64().saturating_sub(1).into())).exp_m1())
     }
 
     /// Iterations in so many groups of neighbours at most, with the number of the first in each.

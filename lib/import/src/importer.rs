@@ -11,7 +11,7 @@ use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_stream::json::read_site;
 
-use crate::call::{Call, Stop};
+use crate::call::{Call, Site, Stop};
 use crate::left::Left;
 use crate::objects::Definition;
 use crate::rank::{Common, Rank};
@@ -133,6 +133,11 @@ impl Importer {
         let row = stop.inside.map(|(name, ..)| self.function("inside", name)).transpose()?.flatten();
         if stop.rank >= self.world {
             return Err(format!("ended: {} is none of {} ranks", stop.rank, self.world));
+        }
+        if let Some((_, Site::Number(site), _)) = stop.inside
+            && !self.common.numbers.contains_key(&site)
+        {
+            return Err(format!("site: {site} is not described"));
         }
         let rank = self.ranks.get_mut(&stop.rank);
         let known = rank.map(|rank| rank.stop(stop, row, &self.common)).transpose()?.unwrap_or(false);

@@ -256,7 +256,14 @@ fn call(line: &Line, name: &Value, to: &mut Importer) -> Result<(), String> {
 fn stop(line: &Line, rank: &Value, to: &mut Importer) -> Result<(), String> {
     let rank = number(rank).ok_or_else(|| format!("ended: {rank} is no rank"))?;
     let inside = match line.get("inside") {
-        None | Some(Value::Null) => None,
+        None | Some(Value::Null) => {
+            let told =
+                ["site", "entered"].into_iter().find(|key| line.get(*key).is_some_and(|v| !v.is_null()));
+            if let Some(key) = told {
+                return Err(format!("{key}: of no call: inside is missing"));
+            }
+            None
+        }
         Some(name) => {
             let name = name.as_str().ok_or("inside: no name of a function")?;
             Some((name, site(line)?, time(line, "entered")?.ok_or("entered is missing")?))

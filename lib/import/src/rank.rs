@@ -59,6 +59,10 @@ pub(crate) struct Rank {
     words: Vec<i64>,
     /// `MPI_Init` is there, or need not be.
     begun: bool,
+    /// It has made a call that needs `MPI_Init`, or that.
+    initialised: bool,
+    /// It has made `MPI_Finalize`.
+    finalised: bool,
     /// Its source has all that it did, but no end of MPI so far.
     endless: bool,
     /// Where threads stopped: the call that they were in, and when they entered it.
@@ -92,6 +96,8 @@ impl Rank {
             untimed: !timed,
             words: Vec::new(),
             begun: complete,
+            initialised: false,
+            finalised: false,
             endless: complete,
             stops: HashMap::default(),
             stands_in: false,
@@ -134,6 +140,7 @@ impl Rank {
         of.clear();
         if let Some(shape) = function {
             let row = shape.row;
+            self.finalised |= row.kind == Kind::Finalize && !has_session(row);
             self.endless &= row.kind != Kind::Finalize && !has_session(row);
             let place = self.recorder.sites.get(site).map_or(0, |site| site.id);
             let Some(own) = self.threads.get_mut(thread) else { return Ok(()) };
@@ -215,14 +222,18 @@ impl Rank {
 
     /// Enters what MPI begins with, if the source does not have it, before the first call that needs it.
     fn stand_in(&mut self, row: Option<&Row>, thread: usize, enter: i64, left: &mut Left) {
-        let Some(row) = row.filter(|_| !self.begun) else { return };
-        if row.kind == Kind::Init || has_session(row) {
-            self.begun = true;
-        } else if !row.properties.local || row.comm_slot().is_some() {
-            (self.begun, self.stands_in) = (true, true);
-            self.environment(names::MPI_Init, thread, enter);
-            left.add("MPI_Init and MPI_Finalize of ranks (they stand at the first and last times)", 1);
+        let Some(row) = row else { return };
+        let begins = row.kind == Kind::Init || has_session(row);
+        if !begins && row.properties.local && row.comm_slot().is_none() {
+            return;
         }
+        self.initialised |= !has_session(row);
+        if std::mem::replace(&mut self.begun, true) || begins {
+            return;
+        }
+        self.stands_in = true;
+        self.environment(names::MPI_Init, thread, enter);
+        left.add("MPI_Init and MPI_Finalize of ranks (they stand at the first and last times)", 1);
     }
 
     /// A call without parameters that takes no time.
@@ -276,6 +287,12 @@ impl Rank {
         row: Option<&'static Row>,
         common: &Common,
     ) -> Result<bool, String> {
+        if self.finalised {
+            return Err("ended: the rank has come to MPI_Finalize in a line before".into());
+        }
+        if self.initialised && row.is_some_and(|row| row.kind == Kind::Init) {
+            return Err("inside: MPI is initialised in a line before".into());
+        }
         let Some(&thread) = self.numbers.get(&stop.thread) else { return Ok(false) };
         let mut at = (NO_SYM, 0);
         if let Some((name, site, entered)) = stop.inside {

@@ -34,7 +34,7 @@ returned. It says up to which time and of how many ranks it is; a browser that s
 something is being typed or selected there, or \"hold\" is pressed. Nothing is asked of the ranks, and no more than a quarter of a processor is used: each page is \
 followed by a pause of at least three times what it took. When the run ends the page becomes that of its trace. Which run has ended is seen by processes of this machine: \
 follow where st-record or a rank runs. Of a script that starts several jobs below one st-record the page shows the newest that has recorded anything, and says which of how \
-many that is; --job names one. It is made anew until st-record ends, and is then the page of that job's trace.";
+many that is; --job names one. It is made anew until st-record ends, and is then the page of the trace of the last job, or of that which --job names.";
 
 /// The page.
 #[derive(ClapArgs, Clone, Debug)]

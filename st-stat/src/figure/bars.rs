@@ -44,10 +44,10 @@ pub(crate) fn bars(figure: &mut Figure, y: f64, of: &[Bar]) -> f64 {
         let top = y + ROW * float(i.to_u64().into());
         let base = top + BAR - 0.8;
         let name = figure.fitting(&bar.name, TEXT, left - indent(bar) - 3.0);
-        figure.text((indent(bar), base), TEXT, Anchor::Start, &name);
+        figure.text([indent(bar), base], TEXT, Anchor::Start, &name);
         let begin = indent(bar) + figure.wide(&name, TEXT) + gap(bar);
         let place = figure.fitting(&bar.place, SMALL, left - begin - 3.0);
-        figure.coloured((begin, base), SMALL, Anchor::Start, &place, SOFT);
+        figure.coloured([begin, base], SMALL, Anchor::Start, &place, SOFT);
         figure.boxes(EMPTY, vec![[left, top, room, BAR]]);
         let mut x = left;
         for (part, colour) in &bar.parts {
@@ -55,7 +55,7 @@ pub(crate) fn bars(figure: &mut Figure, y: f64, of: &[Bar]) -> f64 {
             figure.boxes(*colour, vec![[x, top, wide, BAR]]);
             x += wide;
         }
-        figure.text((figure.width, base), SMALL, Anchor::End, &bar.text);
+        figure.text([figure.width, base], SMALL, Anchor::End, &bar.text);
     }
     let end = y + ROW * float(of.len().to_u64().into());
     figure.reach(end - ROW + BAR + BOTTOM);

@@ -34,7 +34,7 @@ impl Font {
     }
 
     /// The outline of a text that begins at x, on the base line y.
-    pub(super) fn outline(&self, text: &str, (x, y): (f64, f64), size: f64) -> Vec<Segment> {
+    pub(super) fn outline(&self, text: &str, [x, y]: [f64; 2], size: f64) -> Vec<Segment> {
         let scale = size / f64::from(self.face.units_per_em());
         let mut pen = Pen { x, y, scale, steps: Vec::new() };
         for glyph in text.chars().map(|c| self.glyph(c)) {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_letter_stands_on_its_line() {
-        let steps = Font::new().unwrap().outline("H", (10.0, 20.0), 10.0);
+        let steps = Font::new().unwrap().outline("H", [10.0, 20.0], 10.0);
         let points = steps.iter().filter_map(|s| match s {
             Segment::Move(at) | Segment::Line(at) => Some(*at),
             Segment::Curve(_) | Segment::Close => None,

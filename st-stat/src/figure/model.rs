@@ -53,14 +53,14 @@ impl Figure {
     }
 
     /// Writes a text whose base line is at y.
-    pub(crate) fn text(&mut self, (x, y): (f64, f64), size: f64, anchor: Anchor, text: &str) {
-        self.coloured((x, y), size, anchor, text, INK);
+    pub(crate) fn text(&mut self, [x, y]: [f64; 2], size: f64, anchor: Anchor, text: &str) {
+        self.coloured([x, y], size, anchor, text, INK);
     }
 
     /// The same in a colour.
     pub(crate) fn coloured(
         &mut self,
-        (x, y): (f64, f64),
+        [x, y]: [f64; 2],
         size: f64,
         anchor: Anchor,
         text: &str,
@@ -75,7 +75,7 @@ impl Figure {
             Anchor::Middle => x - width / 2.0,
             Anchor::End => x - width,
         };
-        let outline = self.font.outline(text, (x, y), size);
+        let outline = self.font.outline(text, [x, y], size);
         self.marks.push(Mark::Text { colour, text: text.to_owned(), outline });
     }
 
@@ -110,15 +110,15 @@ impl Figure {
 
     fn line_below(&mut self, size: f64, line: &str) {
         let y = self.height + size;
-        self.text((0.0, y), size, Anchor::Start, line);
+        self.text([0.0, y], size, Anchor::Start, line);
         self.reach(y + size / 3.0);
     }
 
     /// Names of colours in a row from x on, with a patch each; returns where it ends.
-    pub(crate) fn legend(&mut self, (mut x, y): (f64, f64), of: &[(&str, Colour)]) -> f64 {
+    pub(crate) fn legend(&mut self, [mut x, y]: [f64; 2], of: &[(&str, Colour)]) -> f64 {
         for (name, colour) in of {
             self.boxes(*colour, vec![[x, y - 5.0, 5.0, 5.0]]);
-            self.text((x + 7.0, y), SMALL, Anchor::Start, name);
+            self.text([x + 7.0, y], SMALL, Anchor::Start, name);
             x += 7.0 + self.wide(name, SMALL) + 6.0;
         }
         x
@@ -127,7 +127,7 @@ impl Figure {
     /// A scale of colours from one value to another, in a row that ends at most at x.
     pub(crate) fn scale(
         &mut self,
-        (x, y): (f64, f64),
+        [x, y]: [f64; 2],
         width: f64,
         least: &str,
         most: &str,
@@ -135,13 +135,13 @@ impl Figure {
     ) {
         let (before, after) = (self.wide(least, SMALL) + 3.0, self.wide(most, SMALL) + 3.0);
         let room = (width - before - after).clamp(0.0, 60.0);
-        self.text((x, y), SMALL, Anchor::Start, least);
+        self.text([x, y], SMALL, Anchor::Start, least);
         for step in 0..SHADES {
             let (step, part) = (f64::from(step), room / f64::from(SHADES));
             let colour = low.mixed(high, step / f64::from(SHADES - 1));
             self.boxes(colour, vec![[x + before + part * step, y - 5.0, part, 5.0]]);
         }
-        self.text((x + before + room + 3.0, y), SMALL, Anchor::Start, most);
+        self.text([x + before + room + 3.0, y], SMALL, Anchor::Start, most);
     }
 }
 

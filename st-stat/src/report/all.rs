@@ -50,7 +50,7 @@ pub(super) fn told(args: &ReportArgs, going: Option<Going<'_>>) -> Result<All> {
         let ended = explained.sections.iter_mut().map(|section| &mut section.ended);
         ended.for_each(|ended| ended.retain(|end| !going.ranks.contains(end.rank)));
     }
-    let told = Told::of(explained, (&sites, &args.window), &args.steps)?;
+    let told = Told::of(explained, &sites, &args.window, &args.steps)?;
     Ok(All { told, sites, against, kept, run, ranks })
 }
 
@@ -61,7 +61,8 @@ impl All {
             let mut report = self.told.report(&self.sites, room)?;
             report.against = self.against.as_ref().map(|against| against.shown(room));
             report.kept = Some(self.kept.shown(room));
-            report.live = going.map(|going| going.live(self.told.reaches(), self.ranks));
+            let (there, world) = self.ranks;
+            report.live = going.map(|going| going.live(self.told.reaches(), there, world));
             page::of(&report)
         })
     }

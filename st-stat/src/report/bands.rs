@@ -10,7 +10,7 @@ use st_model::sites::CallSites;
 
 use super::data::{Band, Columns};
 use super::room::Room;
-use crate::phases::Phases;
+use crate::phases::{Phases, TENTHS};
 use crate::table::Table;
 
 /// A loop, and the first call in it.
@@ -92,7 +92,7 @@ impl Cuts {
             site: *site,
             place: site.map_or_else(String::new, |site| sites.place(site).to_owned()),
             turns: of.turns.len(),
-            trend: of.trend().filter(|_| of.turns.len() >= 10),
+            trend: of.trend().filter(|_| of.turns.len() >= TENTHS),
             number: each(&|m| m.number),
             begin_ns: each(&|m| since(m.begin)),
             end_ns: each(&|m| since(m.end)),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 use st_cli::{Input, Status, UsageError, recording, streams_in};
+use st_model::header::Step;
 use st_model::num::saturate;
 use st_model::ranklist::RankList;
 use st_stream::directory::RECORDING;
@@ -33,7 +34,8 @@ pub(super) fn follow(args: &ReportArgs, path: &Path) -> Result<Status> {
     }
     let directory = recorded_in(path)?;
     let every = Duration::from_secs_f64(args.every);
-    let mut follower = Follower { args, directory, run: None, failures: 0, every, begun: SystemTime::now() };
+    let begun = SystemTime::now();
+    let mut follower = Follower { args, directory, run: None, failures: 0, waits: false, every, begun };
     while follower.runs() {
         let begun = Instant::now();
         follower.page(begun)?;
@@ -78,6 +80,8 @@ struct Follower<'a> {
     run: Option<String>,
     /// How often in a row no page could be made.
     failures: u32,
+    /// Whether it has said what it waits for.
+    waits: bool,
     /// From one page to the next, at least.
     every: Duration,
     /// Since when it follows.
@@ -103,7 +107,10 @@ impl Follower<'_> {
     /// Makes a page of what is there, unless that is nothing yet, or is just being replaced.
     fn page(&mut self, begun: Instant) -> Result<()> {
         // Before MPI_Init nobody records; where the run ends, all goes.
-        let Some((job, directory)) = self.job() else { return Ok(()) };
+        let Some((job, directory)) = self.job() else {
+            self.wait();
+            return Ok(());
+        };
         let ranks: RankList = recording::ranks(&directory).into_iter().map(|(rank, _)| rank).collect();
         let going = Going { ranks: &ranks, every: self.every, begun, job };
         let all = told(&self.of(directory), Some(going));
@@ -127,6 +134,17 @@ impl Follower<'_> {
                 Ok(())
             }
             Err(e) => Err(e),
+        }
+    }
+
+    /// Says once what has to come before there is a page.
+    fn wait(&mut self) {
+        if self.run.is_none() && !std::mem::replace(&mut self.waits, true) {
+            let what = match self.args.job {
+                Some(job) => format!("job {job}, none of which has recorded anything yet"),
+                None => "a rank that is past MPI_Init".to_owned(),
+            };
+            self.args.talk.note(NAME, format!("{}: waiting for {what}", self.directory.display()));
         }
     }
 
@@ -167,21 +185,38 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// What has become of the recording: the newest trace beside its directory that is of the same run.
+    /// What has become of the recording: beside its directory the trace of the run that was shown, or of its last job, if none was
+    /// asked for: a short one may have come and gone since the last page.
     fn trace(&self) -> Option<PathBuf> {
         let home = self.directory.parent().filter(|home| !home.as_os_str().is_empty());
         let beside = streams_in(home.unwrap_or(Path::new("."))).ok()?;
-        let of_run = |path: &PathBuf| {
-            let reader = Reader::new(Input::open(path).ok()?, ReadOptions::default()).ok()?;
-            (Some(&reader.header().run) == self.run.as_ref()).then_some(())
-        };
-        // A job that never came has none.
-        if self.args.job.is_some() && self.run.is_none() {
-            return None;
-        }
-        // Not all launchers give a run an identity.
         let written = |path: &PathBuf| fs::metadata(path).and_then(|m| m.modified()).ok();
-        let new = |path: &PathBuf| written(path).is_some_and(|at| at >= self.begun);
-        beside.into_iter().filter(|path| new(path) && of_run(path).is_some()).max_by_key(written)
+        // Not all launchers give a run an identity.
+        let new = |path: &PathBuf| written(path).filter(|at| *at >= self.begun);
+        let read = |path: PathBuf| {
+            let at = new(&path)?;
+            let reader = Reader::new(Input::open(&path).ok()?, ReadOptions::default()).ok()?;
+            let (header, steps) = (reader.header(), reader.provenance().to_vec());
+            Some(Left { at, number: recording::number(header), run: header.run.clone(), steps, path })
+        };
+        let all: Vec<Left> = beside.into_iter().filter_map(read).collect();
+        // Of a job that never came there is none.
+        let shown =
+            all.iter().filter(|left| Some(&left.run) == self.run.as_ref()).max_by_key(|left| left.at)?;
+        let later = |left: &&Left| left.number > shown.number && left.steps == shown.steps;
+        let last =
+            all.iter().filter(later).filter(|_| self.args.job.is_none()).max_by_key(|left| left.number);
+        Some(last.unwrap_or(shown).path.clone())
     }
+}
+
+/// A trace that was written since it is followed.
+struct Left {
+    at: SystemTime,
+    /// Which job of its recording it is of.
+    number: u64,
+    run: String,
+    /// How it was made: all traces of a recording alike.
+    steps: Vec<Step>,
+    path: PathBuf,
 }

@@ -28,7 +28,7 @@ pub(super) struct Going<'a> {
 impl Going<'_> {
     /// What the page says of it. `reaches`: until when after its beginning the run is there, ns, if that is known; ranks that are
     /// there, and those of the job.
-    pub(super) fn live(&self, reaches: Option<u64>, (there, world): (u64, u32)) -> Live {
+    pub(super) fn live(&self, reaches: Option<u64>, there: u64, world: u32) -> Live {
         let mut told = "running: ".to_owned();
         let (job, jobs) = self.job;
         if jobs > 1 {

@@ -58,12 +58,12 @@ pub(super) fn draw(
         }
         PictureOf::Path => {
             let (rows, analysis) = rows(told, args, window)?;
-            path::draw(&mut figure, &rows, analysis, (told.origin, from));
+            path::draw(&mut figure, &rows, analysis, told.origin, from);
         }
         PictureOf::Matrix => matrix::draw(&mut figure, told)?,
         PictureOf::Profile => profile::draw(&mut figure, told)?,
         PictureOf::Ranks => ranks::draw(&mut figure, told),
-        PictureOf::Spread => spread::draw(&mut figure, told, (sites, args.site.as_deref()))?,
+        PictureOf::Spread => spread::draw(&mut figure, told, sites, args.site.as_deref())?,
         PictureOf::Efficiency => efficiency(&mut figure, known(told, told.efficiency.as_ref())?),
         PictureOf::Waits => waits(&mut figure, known(told, told.waits.as_ref())?),
     }
@@ -119,8 +119,8 @@ fn efficiency(figure: &mut Figure, table: &Table) {
     }
     let mut y = bars(figure, 2.0, &shares) + 7.0;
     for (name, value) in &times {
-        figure.text((0.0, y), SMALL, Anchor::Start, name);
-        figure.text((figure.width, y), SMALL, Anchor::End, value);
+        figure.text([0.0, y], SMALL, Anchor::Start, name);
+        figure.text([figure.width, y], SMALL, Anchor::End, value);
         y += 8.5;
     }
     figure.reach(y - 5.0);

@@ -35,7 +35,7 @@ pub(super) fn all(sections: &[(Section, Profile)], sites: &CallSites, room: Room
     let mut known: HashMap<Shape, (Vec<u32>, Vec<Times>)> = HashMap::new();
     for (section, _) in sections {
         for (number, thread) in section.threads.iter().enumerate().filter(|(_, t)| !t.ranks.is_empty()) {
-            let (shape, symbols) = shape((section, sites), number, thread);
+            let (shape, symbols) = shape(section, sites, number, thread);
             let (ranks, times) =
                 known.entry(shape).or_insert_with(|| (Vec::new(), vec![(0, 0, 0); symbols.len()]));
             ranks.extend(thread.ranks.iter());
@@ -54,7 +54,7 @@ pub(super) fn all(sections: &[(Section, Profile)], sites: &CallSites, room: Room
         if left == 0 {
             break;
         }
-        let one = shown(&shape, &ranks, &times, (sites, left));
+        let one = shown(&shape, &ranks, &times, sites, left);
         left = left.saturating_sub(one.depth.len());
         all.push(one);
     }
@@ -62,7 +62,7 @@ pub(super) fn all(sections: &[(Section, Profile)], sites: &CallSites, room: Room
 }
 
 /// What a thread does, and its symbols in the order in which they are called first.
-fn shape((section, sites): (&Section, &CallSites), number: usize, thread: &Thread) -> (Shape, Vec<Sym>) {
+fn shape(section: &Section, sites: &CallSites, number: usize, thread: &Thread) -> (Shape, Vec<Sym>) {
     let rank = thread.ranks.lowest().unwrap_or_default();
     let mut shape = Shape { thread: number, nodes: Vec::new(), calls: Vec::new() };
     let (mut symbols, mut ends): (Vec<Sym>, Vec<usize>) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ fn add((count, inside, before): &mut Times, thread: &Thread, sym: Sym) {
     }
 }
 
-fn shown(shape: &Shape, ranks: &[u32], times: &[Times], (sites, most): (&CallSites, usize)) -> Structure {
+fn shown(shape: &Shape, ranks: &[u32], times: &[Times], sites: &CallSites, most: usize) -> Structure {
     let list: RankList = ranks.iter().copied().collect();
     let mut named: String = plain(&list).chars().take(NAMED).collect();
     if named.chars().count() == NAMED {

@@ -92,7 +92,8 @@ impl Told {
     /// If calls cannot be read back, or a window is asked for that the run does not have.
     pub(super) fn of(
         mut explained: Explained,
-        (sites, windows): (&CallSites, &[(f64, f64)]),
+        sites: &CallSites,
+        windows: &[(f64, f64)],
         steps: &Steps,
     ) -> Result<Self> {
         let mut lacks = lacking(&explained);

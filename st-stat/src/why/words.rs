@@ -9,12 +9,15 @@ use st_model::rank_times::rank_times;
 use st_model::sites::CallSites;
 
 use crate::calls::site_cells;
-use crate::causes::{Cause, activity, most, ranks};
+use crate::causes::{Cause, activity, most};
 use crate::explain::{Explained, computed_before};
-use crate::table::{Cell, Column, Table, bytes, duration, grouped};
+use crate::table::{Cell, Column, Table, bytes, duration, grouped, ranks};
 
 /// Findings that people are shown at most, and whose causes are looked for.
 pub(super) const MOST: usize = 20;
+
+/// The part of the most that is due to one rank by which those that are alike differ at most: parts are kept to 4.5 %.
+const ALIKE: u64 = 20;
 
 /// What shares are of: all ranks' time, or the part of it that exact times tell of where these end early.
 const WHOLE: &str = "the whole run";
@@ -257,10 +260,15 @@ impl Words<'_> {
             );
         }
         let share = Cell::percent;
-        if let (Matter::Wait(_), Some((at, ns))) = (f.matter, f.culprits.first())
-            && *ns < f.cost
+        if let (Matter::Wait(_), Some((_, most))) = (f.matter, f.culprits.first())
+            && *most < f.cost
         {
-            text = format!("{text}; {} for rank {}", share((*ns).into(), f.cost.into()).text, at.rank);
+            let alike = f.culprits.iter().filter(|(_, ns)| most - ns <= most / ALIKE);
+            let ns = alike.clone().map(|(_, ns)| *ns).sum::<u64>().min(f.cost);
+            let mut whom: Vec<u32> = alike.map(|(at, _)| at.rank).collect();
+            whom.sort_unstable();
+            whom.dedup();
+            text = format!("{text}; {} for {}", share(ns.into(), f.cost.into()).text, ranks(&whom));
         }
         if let Some(cause) = cause {
             let place = if cause.place == f.place { "it".to_owned() } else { self.place(cause.place) };
@@ -273,7 +281,7 @@ impl Words<'_> {
     fn excess(&self, f: &Finding) -> Option<Excess> {
         f.excess.or_else(|| {
             let place = self.told.places().get(f.place)?;
-            let computed = computed_before(&self.explained.sections, (place.call, place.site));
+            let computed = computed_before(&self.explained.sections, place);
             let whom = f.culprits.iter().filter_map(|(at, _)| Some((*computed.get(&at.rank)?, at.rank)));
             let (own, rank) = whom.max()?;
             let all = computed.values().fold(0, |sum: u128, ns| sum.saturating_add(*ns));

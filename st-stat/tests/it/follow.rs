@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use st_capture::journal::{self, LOG_LENGTH, PAGE, REGIONS};
 use st_cli::Status;
 use st_model::calls::names;
-use st_model::header::Header;
+use st_model::header::{Header, Step};
 use st_stat::args::Args;
 use st_stream::directory::{JOURNAL, NOTES, RECORDING, TIMES, process, rank};
 use st_stream::{Trace, WriteOptions, Writer};
@@ -62,13 +62,19 @@ fn journal(directory: &Path, number: u32, pid: u32, turns: i64) {
 }
 
 fn stream(path: &Path, ranks: &[u32]) {
+    stream_of(path, header(), ranks);
+}
+
+fn stream_of(path: &Path, header: Header, ranks: &[u32]) {
     let finished = |number: &u32| {
         let mut of = recorded(*number, 3);
         of.call(names::MPI_Finalize, "main", &[], (9_000_000, 9_100_000));
         of.finish("node")
     };
     let sections = ranks.iter().map(finished).collect();
-    let trace = Trace { header: header(), sections, ..Trace::default() };
+    let args = vec!["--".to_owned(), "./script".to_owned()];
+    let provenance = vec![Step { tool: "st-record".into(), version: "1".into(), args }];
+    let trace = Trace { header, sections, provenance, ..Trace::default() };
     st_stream::write(&trace, fs::File::create(path).unwrap(), WriteOptions { level: 0 }).unwrap();
 }
 
@@ -210,6 +216,60 @@ fn of_several_jobs_the_newest_is_shown_or_the_one_that_is_asked_for() {
     let error = format!("{:#}", ended[3].as_ref().unwrap_err());
     assert!(error.contains("there was no job 3 in it (--job)") && !pages[3].exists(), "{error}");
     assert_eq!(calls(&awaited(&pages[2], |of| of["live"].is_null())), 6);
+}
+
+/// A job that comes and goes between two pages is known by its trace only.
+#[test]
+fn the_last_page_is_that_of_the_last_job_however_short_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join(format!("{RECORDING}abc123"));
+    fs::create_dir_all(&directory).unwrap();
+    let all = ranks();
+    fs::write(directory.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    [0, 1, 2].into_iter().for_each(|rank| journal(&directory, rank, all.id(), 2));
+    let pages = ["last", "first"].map(|name| home.path().join(format!("{name}.html")));
+    let options: [&[&str]; 2] = [&[], &["--job", "1"]];
+    let following: Vec<_> =
+        pages.iter().zip(options).map(|(page, job)| follow_with(home.path(), page, job)).collect();
+    pages.iter().for_each(|page| assert_eq!(calls(&awaited(page, |_| true)), 9));
+    stream(&home.path().join("app.st"), &[0, 1, 2]);
+    let mut later = Header { run: RUN.replace('0', "f"), ..header() };
+    later.options.insert(st_cli::recording::NUMBER.to_owned(), 2.into());
+    stream_of(&home.path().join("app-2.st"), later, &[0]);
+    fs::remove_dir_all(&directory).unwrap();
+    end(all);
+    following.into_iter().for_each(|one| assert_eq!(one.join().unwrap().unwrap(), Status::Ok));
+    let ended = pages.map(|page| calls(&awaited(&page, |of| of["live"].is_null())));
+    assert_eq!(ended, [5, 15]);
+}
+
+#[test]
+fn what_is_waited_for_is_said_once() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join(format!("{RECORDING}abc123"));
+    fs::create_dir_all(&directory).unwrap();
+    let all = ranks();
+    fs::write(directory.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    let follows = |job: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_st-stat"))
+            .args(["report", "--every", "1", "-o", "live.html", "--follow", "."])
+            .args(job)
+            .current_dir(home.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    // Nobody is past MPI_Init at first.
+    let (newest, second) = (follows(&[]), follows(&["--job", "2"]));
+    sleep(Duration::from_millis(1500));
+    [0, 1, 2].into_iter().for_each(|rank| journal(&directory, rank, all.id(), 2));
+    sleep(Duration::from_millis(2500));
+    end(all);
+    let said = [newest, second].map(|one| String::from_utf8(one.wait_with_output().unwrap().stderr).unwrap());
+    let once = |said: &str, what: &str| assert_eq!(said.matches(what).count(), 1, "{said}");
+    once(&said[0], "waiting for a rank that is past MPI_Init");
+    once(&said[0], "made anew");
+    once(&said[1], "waiting for job 2, none of which has recorded anything yet");
 }
 
 #[test]

@@ -164,6 +164,10 @@ fn a_part_of_the_time_is_drawn_by_itself() {
         let [_, last] = ends(&whole);
         let part = drawn(program(), &["--view", view, "--window", "0.05..0.1"]).unwrap();
         assert_eq!(ends(&part), ["50.0 ms", "100 ms"].map(str::to_owned), "{view}: {last}");
+        // Columns are as wide as whole nanoseconds, and reach beyond its end.
+        let shown = texts(&drawn(program(), &["--view", view, "--window", "0.05..0.05001"]).unwrap());
+        let at = shown.iter().position(|text| text == "rank").unwrap();
+        assert_eq!(shown[at - 3..at], ["0.0500000 s", "+5.00 µs", "+10.0 µs"], "{view}");
         // A thousandth of a column of the whole: what lies after it takes no time.
         let short = drawn(program(), &["--view", view, "--window", "0.05..0.050001"]).unwrap();
         for (svg, of_all) in [(&whole, false), (&part, view == "path"), (&short, view == "path")] {

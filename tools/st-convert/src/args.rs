@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, builder::PossibleValuesParser};
 use st_cli::Symbols;
-use st_cli::options::{PhasesBy, Steps, StreamIn, Talk, seconds};
+use st_cli::options::{Steps, StreamIn, Talk, seconds};
+use st_explain::PhasesBy;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 

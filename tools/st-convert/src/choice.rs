@@ -63,6 +63,11 @@ impl Chosen {
         self.symbols.is_none() && self.phases.is_none()
     }
 
+    /// Whether calls are written whenever they are.
+    pub(crate) fn is_of_any_time(&self) -> bool {
+        self.phases.is_none()
+    }
+
     /// Of a section's symbols, which are written; `None` of all.
     pub(crate) fn symbols(&self, section: usize) -> Option<&[bool]> {
         self.symbols.as_ref()?.get(section).map(Vec::as_slice)

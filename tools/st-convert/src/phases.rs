@@ -118,7 +118,8 @@ impl Loops {
             calls: *calls,
             compute: moment.time.saturating_sub(moment.mpi),
             mpi: moment.mpi,
-            wait: trace.waits.then_some(moment.wait),
+            // Nobody knows who waits for a rank that is not there.
+            wait: Some(moment.wait).filter(|ns| trace.waits && (*ns > 0 || trace.whole.missing().is_empty())),
         })
     }
 }

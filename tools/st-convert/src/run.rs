@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use st_cli::options::PhasesBy;
 use st_cli::{Amount, FailedCheck, Output, Status, UsageError, counted, engine, grouped};
-use st_explain::PhasesBy as By;
+use st_explain::PhasesBy;
 use st_model::num::{Exact as _, float};
 use st_model::project;
 
@@ -152,7 +151,7 @@ fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
     args.selection().narrow(&named, &mut trace)?;
     trace.waits = args.waits;
     trace.level = level(kind, args);
-    trace.by = if args.by == Some(PhasesBy::Pcontrol) { By::Pcontrol } else { By::Loop };
+    trace.by = args.by.unwrap_or_default();
     tell_size(&trace, kind, args);
     Ok(trace)
 }
@@ -184,7 +183,7 @@ fn written(
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     if trace.level == Level::Summary {
-        let partly = trace.lanes.iter().filter(|lane| lane.timed > 0);
+        let partly = trace.lanes.iter().filter(|lane| lane.timed > 0 && trace.sketches(lane).is_none());
         let untimed = partly.map(|lane| lane.calls.saturating_sub(lane.timed)).sum();
         losses.add("calls whose times are not known", untimed);
     }
@@ -233,12 +232,16 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
     if args.selection().needs_times() {
         return Ok(());
     }
-    let without = if kind.by_rank || level(kind, args) == Level::Summary {
-        "without computation"
-    } else {
-        "in the order of their positions, without times"
+    let summed = level(kind, args) == Level::Summary;
+    if summed && trace.lanes.iter().all(|lane| trace.sketches(lane).is_some()) {
+        return Ok(());
+    }
+    let how = match (summed, kind.by_rank) {
+        (true, _) => "times are summed up only of ranks whose sums are exact",
+        (false, true) => "calls are written without computation",
+        (false, false) => "calls are written in the order of their positions, without times",
     };
-    args.talk.warn(NAME, format_args!("{lack}: calls are written {without}"));
+    args.talk.warn(NAME, format_args!("{lack}: {how}"));
     Ok(())
 }
 
@@ -277,15 +280,17 @@ fn tell_size(trace: &Trace, kind: &FormatKind, args: &Args) {
 
 /// Says how many phases it was.
 fn tell_phases(handed: &Handed, trace: &Trace, args: &Args) {
-    let what = if trace.by == By::Loop { "iteration" } else { "phase" };
+    let what = if trace.by == PhasesBy::Loop { "iteration" } else { "phase" };
     let written = [(handed.phases, what), (handed.between, "part")].map(|(n, what)| counted(n, what));
     args.talk.note(NAME, format_args!("{}, and {} between these", written[0], written[1]));
     if handed.loops > 0 {
         return;
     }
     let (none, other) = match trace.by {
-        By::Loop => ("no loop around calls is known", "--by pcontrol, if the program says when phases begin"),
-        By::Pcontrol => ("the program does not say when phases begin", "--by loop"),
+        PhasesBy::Loop => {
+            ("no loop around calls is known", "--by pcontrol, if the program says when phases begin")
+        }
+        PhasesBy::Pcontrol => ("the program does not say when phases begin", "--by loop"),
     };
     args.talk.warn(NAME, format_args!("{none}: what each rank does is one part, or try {other}"));
 }

@@ -81,7 +81,8 @@ impl Source {
     /// If nothing is there of what is selected, if a rank cannot be read back, or if `tell` fails.
     pub fn events<S: Sink + Send>(
         &self,
-        (selection, steps): (&Selection, &Steps),
+        selection: &Selection,
+        steps: &Steps,
         make: impl Fn() -> S + Sync,
         tell: Tell<'_>,
     ) -> Result<Vec<S>> {
@@ -97,7 +98,8 @@ impl Source {
     /// As [`Source::events`].
     pub fn sums<S: Sink + Send>(
         &self,
-        (selection, steps): (&Selection, &Steps),
+        selection: &Selection,
+        steps: &Steps,
         make: impl Fn() -> S + Sync,
         tell: Tell<'_>,
     ) -> Result<S> {
@@ -119,7 +121,8 @@ impl Source {
     /// As [`Source::events`].
     pub fn messages<S: Sink>(
         &self,
-        (selection, steps): (&Selection, &Steps),
+        selection: &Selection,
+        steps: &Steps,
         sink: S,
         tell: Tell<'_>,
     ) -> Result<S> {
@@ -135,12 +138,7 @@ impl Source {
     /// # Errors
     ///
     /// If the trace has no exact times; as [`Source::events`].
-    pub fn waits<S: Sink>(
-        &self,
-        (selection, steps): (&Selection, &Steps),
-        sink: S,
-        tell: Tell<'_>,
-    ) -> Result<S> {
+    pub fn waits<S: Sink>(&self, selection: &Selection, steps: &Steps, sink: S, tell: Tell<'_>) -> Result<S> {
         let trace = self.select(selection, steps)?;
         if !trace.is_timed() {
             bail!(UsageError(format!("{}: {LACK}, which waits need: {HOW}", self.named)));

@@ -83,7 +83,9 @@ impl<'a> Thread<'a> {
     pub(crate) fn read(
         &mut self,
         window: &Window,
-        (shared, sequences, exchanges): (&mut Shared, &mut Sequences, &mut Vec<Exchange>),
+        shared: &mut Shared,
+        sequences: &mut Sequences,
+        exchanges: &mut Vec<Exchange>,
         format: &mut dyn Format,
     ) -> Result<bool> {
         let times = self.times;

@@ -10,7 +10,7 @@ use st_match::volume::Graphs;
 use st_model::columns::Column;
 use st_model::num::{Exact as _, float, narrow};
 use st_model::ranklist::RankList;
-use st_model::section::Section;
+use st_model::section::{PathSketch, Section};
 use st_model::sites::CallSites;
 
 use crate::choice::Chosen;
@@ -116,6 +116,19 @@ impl Trace {
 
     pub(crate) fn section(&self, lane: &Lane) -> &Section {
         &self.sections[lane.section]
+    }
+
+    /// What a thread's sketches hold, where that is of its rank alone and of all of its calls: their sums are exact then.
+    pub(crate) fn sketches(&self, lane: &Lane) -> Option<&[PathSketch]> {
+        let of = self.section(lane).threads.get(lane.thread.to_usize())?;
+        let whole = self.window.is_all() && self.chosen.is_of_any_time() && of.ranks.len() == 1;
+        Some(&of.sketches[..]).filter(|sketches| whole && !sketches.is_empty())
+    }
+
+    /// The threads of a rank.
+    pub(crate) fn lanes_of(&self, rank: u32) -> &[Lane] {
+        let at = |rank: u32| self.lanes.partition_point(|lane| lane.rank < rank);
+        self.lanes.get(at(rank)..).map_or(&[], |from| &from[..from.partition_point(|lane| lane.rank == rank)])
     }
 
     /// Name of a thread's node.

@@ -46,7 +46,7 @@ pub(crate) fn walk(trace: &Trace, by_rank: bool, tell: Tell<'_>, format: &mut dy
         let Reverse((_, i)) = *first;
         let thread = &mut threads[i.to_usize()];
         let more = thread.key() < window.until
-            && thread.read(window, (&mut shared, &mut sequences, &mut exchanges), format)?;
+            && thread.read(window, &mut shared, &mut sequences, &mut exchanges, format)?;
         if more {
             *first = Reverse((order(thread), i));
         } else {

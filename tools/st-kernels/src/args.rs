@@ -75,7 +75,7 @@ pub struct PaperArgs {
     #[arg(long, value_name = "P", requires = "paper", value_parser = clap::value_parser!(i32).range(1..))]
     pub ranks: Option<i32>,
     /// Ranks that compute so many times as long (1:2, rank 1 twice as long as others; 8-15:1.5, those of a node); others wait for
-    /// them, and all clocks agree. May be given several times
+    /// them, and all clocks agree. May be given several times: factors of one rank multiply
     #[arg(long, value_name = "RANKS:FACTOR", requires = "paper")]
     pub slow: Vec<SlowRanks>,
     /// How loops are found: none, exact, approx or approx:WINDOW:PERCENT:PERCENT, as st-record has them

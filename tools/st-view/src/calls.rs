@@ -58,15 +58,10 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
         }
         objects.lines(zero).try_for_each(|object| line(&object, out))?;
     }
-    named.each(args, |_, section| print_section(args, &section, (&named.sites, zero), out))
+    named.each(args, |_, section| print_section(args, &section, &named.sites, zero, out))
 }
 
-fn print_section(
-    args: &Args,
-    section: &Section,
-    (all, zero): (&CallSites, i64),
-    out: &mut Output,
-) -> Result<()> {
+fn print_section(args: &Args, section: &Section, all: &CallSites, zero: i64, out: &mut Output) -> Result<()> {
     let sites = &all.numbers(&section.sites)[..];
     for (sym, slot, streams) in section.histograms().filter(|_| args.json) {
         let symbol = section.symbols.get(sym as usize);

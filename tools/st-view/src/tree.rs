@@ -40,17 +40,17 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     named.each(args, |header, section| {
         if !begun {
             begun = true;
-            lines(vec![title(header)], ("", width), out)?;
+            lines(vec![title(header)], "", width, out)?;
         }
         let places = counted(section.sites.sites().len().to_u64(), "call site");
-        lines(vec![format!("{}: {places}", ranks(&section.ranks))], ("", width), out)?;
+        lines(vec![format!("{}: {places}", ranks(&section.ranks))], "", width, out)?;
         for (i, thread) in section.threads.iter().enumerate() {
             let calls = counted(thread.lanes.calls, "call");
-            lines(vec![format!("thread {i} of {}: {calls}", ranks(&thread.ranks))], (" ", width), out)?;
+            lines(vec![format!("thread {i} of {}: {calls}", ranks(&thread.ranks))], " ", width, out)?;
             if args.flat {
                 text::flat::leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
             } else {
-                tree(&section, thread, (&named.sites, width), out)?;
+                tree(&section, thread, &named.sites, width, out)?;
             }
         }
         Ok(())
@@ -72,12 +72,7 @@ fn title(header: &Header) -> String {
     line
 }
 
-fn tree(
-    section: &Section,
-    thread: &Thread,
-    (sites, width): (&CallSites, usize),
-    out: &mut Output,
-) -> Result<()> {
+fn tree(section: &Section, thread: &Thread, sites: &CallSites, width: usize, out: &mut Output) -> Result<()> {
     let mut ends = Vec::new();
     for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
         while ends.last() == Some(&i) {
@@ -88,14 +83,14 @@ fn tree(
         let times = values(section, counts, &|v| format!("x{v}"));
         match *item {
             Item::Body { below } => {
-                lines(vec![format!("loop {times}")], (&indent, width), out)?;
+                lines(vec![format!("loop {times}")], &indent, width, out)?;
                 ends.push(i + 1 + below as usize);
             }
             Item::Leaf { sym } => {
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                lines(leaf(section, symbol, (&times, sites), params), (&indent, width), out)?;
+                lines(leaf(section, symbol, &times, sites, params), &indent, width, out)?;
             }
         }
     }
@@ -103,7 +98,7 @@ fn tree(
 }
 
 /// Writes words in lines, the second and later ones indented further.
-fn lines(words: Vec<String>, (indent, width): (&str, usize), out: &mut Output) -> Result<()> {
+fn lines(words: Vec<String>, indent: &str, width: usize, out: &mut Output) -> Result<()> {
     let further = format!("{indent}    ");
     let room = width.saturating_sub(further.chars().count());
     let words = words.iter().flat_map(|word| pieces(word, room));
@@ -131,7 +126,8 @@ fn pieces(word: &str, room: usize) -> Vec<String> {
 fn leaf(
     section: &Section,
     symbol: &Symbol,
-    (times, sites): (&str, &CallSites),
+    times: &str,
+    sites: &CallSites,
     params: &[SlotStreams],
 ) -> Vec<String> {
     let name = section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());

@@ -207,9 +207,25 @@ fn where_a_rank_stopped_is_told_and_kept() {
         ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"site\":7,\"entered\":10}", "site: 7 is not described"),
         ("{\"ended\":0,\"inside\":\"MPI_Barrier\",\"entered\":4611686018427387904}", "73 years"),
         ("{\"ended\":0,\"thread\":-1}", "thread: no number"),
+        (
+            "{\"ended\":0,\"inside\":\"MPI_Init\",\"entered\":10}",
+            "line 3: inside: MPI is initialised in a line before",
+        ),
+        (
+            "{\"ended\":0,\"thread\":3,\"inside\":\"MPI_Init_thread\",\"entered\":10}",
+            "inside: MPI is initialised",
+        ),
+        ("{\"ended\":1,\"inside\":\"MPI_Barrier\",\"site\":7,\"entered\":10}", "site: 7 is not described"),
+        ("{\"ended\":0,\"entered\":10}", "entered: of no call: inside is missing"),
+        ("{\"ended\":0,\"inside\":null,\"site\":\"a.c:1\"}", "site: of no call: inside is missing"),
     ] {
         let error = read(&(all.clone() + line)).unwrap_err();
         assert!(error.contains(part), "{line}\n{error}\n{part}");
+    }
+    let end = call("MPI_Finalize", r#""thread":0,"enter":20,"exit":30"#);
+    for line in ["{\"ended\":0}", "{\"ended\":0,\"thread\":1}"] {
+        let error = read(&(all.clone() + &end + "\n" + line)).unwrap_err();
+        assert!(error.contains("line 4: ended: the rank has come to MPI_Finalize"), "{error}");
     }
     let behind = all + "{\"ended\":0}\n" + &call("MPI_Finalize", r#""enter":20,"exit":30"#);
     assert!(read(&behind).unwrap_err().contains("has ended in a line before"));

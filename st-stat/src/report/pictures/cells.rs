@@ -20,6 +20,6 @@ pub(super) fn number(table: &Table, row: &[Cell], key: &str) -> f64 {
 
 /// Says in the place of a picture that there is nothing to draw.
 pub(super) fn nothing(figure: &mut Figure, what: &str) {
-    figure.text((0.0, 8.0), TEXT, Anchor::Start, what);
+    figure.text([0.0, 8.0], TEXT, Anchor::Start, what);
     figure.reach(11.0);
 }

@@ -43,22 +43,22 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) -> Result<()> {
     let every = (0..usize::BITS).map(|n| 1 << n).find(|n| place(*n) > 14.0).unwrap_or(1);
     for group in (0..groups).step_by(every) {
         let rank = grouped((group * of.group).to_u64());
-        figure.text((LEFT - 3.0, TOP + place(group) + cell.min(8.0) / 2.0 + 2.5), TEXT, Anchor::End, &rank);
-        figure.text((LEFT + place(group) + cell / 2.0, TOP - 3.0), TEXT, Anchor::Middle, &rank);
+        figure.text([LEFT - 3.0, TOP + place(group) + cell.min(8.0) / 2.0 + 2.5], TEXT, Anchor::End, &rank);
+        figure.text([LEFT + place(group) + cell / 2.0, TOP - 3.0], TEXT, Anchor::Middle, &rank);
     }
-    figure.text((0.0, 6.0), SMALL, Anchor::Start, "from rank (down) to rank (across)");
+    figure.text([0.0, 6.0], SMALL, Anchor::Start, "from rank (down) to rank (across)");
     let y = TOP + side + 9.0;
     if most == least {
-        figure.legend((LEFT, y), &[(&bytes(*most), HEAT[1])]);
+        figure.legend([LEFT, y], &[(&bytes(*most), HEAT[1])]);
     } else {
-        figure.scale((LEFT, y), side, &bytes(*least), &bytes(*most), HEAT);
+        figure.scale([LEFT, y], side, &bytes(*least), &bytes(*most), HEAT);
     }
     let each = if of.group > 1 {
         format!("between groups of {} ranks", grouped(of.group.to_u64()))
     } else {
         String::new()
     };
-    figure.text((figure.width, y), SMALL, Anchor::End, &each);
+    figure.text([figure.width, y], SMALL, Anchor::End, &each);
     figure.reach(y + 3.0);
     Ok(())
 }

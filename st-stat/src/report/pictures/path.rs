@@ -11,7 +11,7 @@ use crate::levels::{Grid, Rows};
 const SHADES: [Colour; 2] = [Colour([0xf2, 0xcc, 0xcc]), PATH];
 
 /// Draws it. `from`: when what is drawn begins, ns from the beginning of the run, which is `origin`.
-pub(super) fn draw(figure: &mut Figure, rows: &Rows, analysis: &Analysis, (origin, from): (i64, i64)) {
+pub(super) fn draw(figure: &mut Figure, rows: &Rows, analysis: &Analysis, origin: i64, from: i64) {
     let of = &rows.levels;
     let path = analysis.path();
     let mut sums = vec![0u64; of.rows * of.columns];
@@ -38,8 +38,7 @@ pub(super) fn draw(figure: &mut Figure, rows: &Rows, analysis: &Analysis, (origi
     }
     figure.boxes(EMPTY, empty);
     shaded.draw(figure, SHADES);
-    let (x, y) = times.above();
-    figure.scale((x, y), 120.0, "none of a time", "all of it", SHADES);
+    figure.scale(times.above(), 120.0, "none of a time", "all of it", SHADES);
     times.label(figure, rows, origin.saturating_add(from));
     // It tells of all that the path is.
     let end = begin.saturating_add(grid.ns.saturating_mul(narrow(of.columns)));

@@ -35,7 +35,7 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) -> Result<()> {
     let y = bars(figure, 2.0, &all);
     if let Some(left) = rows.len().checked_sub(MOST).filter(|left| *left > 0) {
         let said = format!("and {} more call sites", grouped(left.to_u64()));
-        figure.coloured((0.0, y + 5.0), SMALL, Anchor::Start, &said, figure::SOFT);
+        figure.coloured([0.0, y + 5.0], SMALL, Anchor::Start, &said, figure::SOFT);
         figure.reach(y + 8.0);
     }
     Ok(())

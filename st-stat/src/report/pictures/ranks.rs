@@ -35,7 +35,7 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) {
     for (i, key) in shown.iter().enumerate() {
         let x = (grid.wide + GAP) * float(i.to_u64().into());
         let title = table.columns.iter().find(|column| column.key == *key).map_or("", |column| column.title);
-        figure.text((x, ABOVE - 3.0), TEXT, Anchor::Start, title);
+        figure.text([x, ABOVE - 3.0], TEXT, Anchor::Start, title);
         let cells: Vec<&Cell> = table.rows.iter().filter_map(|row| cell(table, row, key)).collect();
         let by = |a: &&&Cell, b: &&&Cell| value(a).total_cmp(&value(b));
         let (Some(least), Some(most)) = (cells.iter().min_by(by), cells.iter().max_by(by)) else { continue };
@@ -44,7 +44,7 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) {
         let all: Vec<f64> =
             table.rows.iter().map(|row| (number(table, row, key) - value(least)) / span).collect();
         grid.draw(figure, x, &all);
-        figure.scale((x, grid.bottom() + 9.0), grid.wide, &least.text, &most.text, HEAT);
+        figure.scale([x, grid.bottom() + 9.0], grid.wide, &least.text, &most.text, HEAT);
     }
     let mut said = format!("{} ranks in a row of the grid", grouped(grid.across.to_u64()));
     if grid.each > 1 {
@@ -54,7 +54,7 @@ pub(super) fn draw(figure: &mut Figure, told: &Told) {
         );
     }
     let y = grid.bottom() + BELOW + 7.0;
-    figure.text((0.0, y), SMALL, Anchor::Start, &said);
+    figure.text([0.0, y], SMALL, Anchor::Start, &said);
     figure.reach(y + 3.0);
 }
 

@@ -19,11 +19,7 @@ const HIGH: f64 = 70.0;
 const TOP: f64 = 12.0;
 
 /// Of the call site that is asked for, or of that whose calls take most.
-pub(super) fn draw(
-    figure: &mut Figure,
-    told: &Told,
-    (sites, asked): (&CallSites, Option<&str>),
-) -> Result<()> {
+pub(super) fn draw(figure: &mut Figure, told: &Told, sites: &CallSites, asked: Option<&str>) -> Result<()> {
     let meant = asked.map(|asked| sites.meant(asked));
     let wanted = |name: &str, site: Option<u32>| match (&meant, asked) {
         (Some(meant), Some(asked)) => name == asked || site.is_some_and(|n| meant.contains(&n)),
@@ -43,7 +39,7 @@ pub(super) fn draw(
     let [_, durations] = found.durations();
     let head = format!("{}: {}", at(&call.0, call.1, sites), counted(durations.count, "call"));
     let head = figure.fitting(&head, TEXT, figure.width);
-    figure.text((0.0, 7.0), TEXT, Anchor::Start, &head);
+    figure.text([0.0, 7.0], TEXT, Anchor::Start, &head);
     let ranges = hist::lines(&hist::ranges(&durations), BARS);
     bars(figure, &durations, &ranges);
     let told = [hist::quantiles(&durations), hist::extremes(&durations)];
@@ -70,15 +66,15 @@ fn bars(figure: &mut Figure, durations: &Sketch, ranges: &[Range]) {
     let base = TOP + HIGH;
     figure.boxes(INK, vec![[0.0, base, width, 0.4]]);
     let [least, longest] = [durations.min.0, durations.max.0];
-    figure.text((0.0, base + 8.0), TEXT, Anchor::Start, &duration(least));
-    figure.text((width, base + 8.0), TEXT, Anchor::End, &duration(longest));
+    figure.text([0.0, base + 8.0], TEXT, Anchor::Start, &duration(least));
+    figure.text([width, base + 8.0], TEXT, Anchor::End, &duration(longest));
     let median = duration(durations.quantile(500));
     let (at, half) = (x(durations.quantile(500)).clamp(0.0, width), figure.wide(&median, TEXT) / 2.0);
     let ends = [&duration(least), &duration(longest)].map(|text| figure.wide(text, TEXT) + 6.0);
     figure.boxes(INK, vec![[at - 0.3, TOP - 2.0, 0.6, HIGH + 2.0]]);
     // Where it would touch the ends the line below says it.
     if at - half > ends[0] && at + half < width - ends[1] {
-        figure.text((at, base + 8.0), TEXT, Anchor::Middle, &median);
+        figure.text([at, base + 8.0], TEXT, Anchor::Middle, &median);
     }
     figure.reach(base + 11.0);
 }

@@ -14,8 +14,8 @@ use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
-use crate::level::Level;
 use crate::groups::Groups;
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::phase::Phase;
@@ -111,7 +111,8 @@ impl Chrome<'_> {
         name: &Value,
         args: &Value,
     ) -> Result<()> {
-        let (pid, tid, ts, dur) = (lane.rank, lane.thread, micros(times.start), micros(times.end.saturating_sub(times.start)));
+        let (pid, tid, ts, dur) =
+            (lane.rank, lane.thread, micros(times.start), micros(times.end.saturating_sub(times.start)));
         self.line(&format!(
             "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{name},\"pid\":{pid},\"tid\":{tid},\"ts\":{ts},\
              \"dur\":{dur},\"args\":{args}}}"

@@ -1,30 +1,34 @@
 //! The formats, each a module with its `KIND`.
 
+// Declared one by one, and not by a macro, for rustfmt to find them; who is not in the list is unused, which is an error.
+mod chrome;
+mod csv;
+mod cube;
+mod extrap;
+mod goal;
+mod otf2;
+mod paraver;
+mod parquet;
+mod perfetto;
+mod simgrid;
+
 use std::path::Path;
 
 use crate::format::FormatKind;
 
-/// One name a format: that of its module.
-macro_rules! formats {
-    ($($module:ident),* $(,)?) => {
-        $(mod $module;)*
-        /// All formats.
-        pub(crate) const ALL: &[&FormatKind] = &[$(&$module::KIND),*];
-    };
-}
-
-formats! {
-    perfetto,
-    chrome,
-    csv,
-    parquet,
-    otf2,
-    simgrid,
-    goal,
-    paraver,
-    extrap,
-    cube,
-}
+/// All formats, in the order in which they are listed.
+pub(crate) const ALL: &[&FormatKind] = &[
+    &perfetto::KIND,
+    &chrome::KIND,
+    &csv::KIND,
+    &parquet::KIND,
+    &otf2::KIND,
+    &simgrid::KIND,
+    &goal::KIND,
+    &paraver::KIND,
+    &extrap::KIND,
+    &cube::KIND,
+];
 
 /// Names of all formats.
 pub(crate) fn names() -> Vec<&'static str> {

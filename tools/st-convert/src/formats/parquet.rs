@@ -97,7 +97,8 @@ fn schema(table: &Table) -> Result<Schema> {
 }
 
 fn properties(table: &Table) -> Result<WriterProperties> {
-    let mut properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?));
+    let mut properties =
+        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?));
     for column in table.columns.iter().filter(|column| column.holds == Type::Large) {
         let path = || ColumnPath::from(column.name);
         properties = properties
@@ -165,7 +166,9 @@ impl Writing {
                     }));
                 }
                 (_, Cell::None) => {}
-                (_, cell) => return Err(anyhow!("{}: {cell:?} is not of its column's type", self.table.name)),
+                (_, cell) => {
+                    return Err(anyhow!("{}: {cell:?} is not of its column's type", self.table.name));
+                }
             }
         }
         self.rows += 1;

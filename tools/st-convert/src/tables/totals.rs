@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
 use foldhash::fast::FixedState;
-use st_model::calls::CallId;
-use st_model::num::saturate;
+use st_model::calls::{CallId, CallTable};
+use st_model::num::{Exact as _, saturate};
+use st_model::section::NO_SYM;
 
 use super::schema::TOTALS;
 use super::sink::{Cell, Sink, count, maybe};
@@ -22,7 +23,7 @@ struct Sums {
     calls: u64,
     /// In calls whose times are known, ns.
     ns: Option<u64>,
-    /// Times of some are not: then sums of the others would pass for those of all.
+    /// Times of some are not: then sums of the others would pass for those of all, and what sketches hold is taken.
     untimed: bool,
     /// Between them and the calls before, ns.
     before: Option<u64>,
@@ -82,10 +83,17 @@ impl Totals {
             Some(known) => known,
             None => self.waits.insert(waits(trace)?),
         };
-        for ((site, call), sums) in std::mem::take(&mut self.sums) {
+        let all = std::mem::take(&mut self.sums);
+        let kept = if all.values().any(|sums| sums.untimed) { kept(trace, rank) } else { None };
+        for ((site, call), sums) in all {
             let function = self.functions.entry(call).or_insert_with(|| name(trace, call));
-            let known = |ns: Option<u64>| ns.filter(|_| !sums.untimed).map_or(Cell::None, count);
-            let wait = || waits.get(&(rank, (site, call))).copied().unwrap_or(0);
+            let kept = kept.as_ref().and_then(|kept| kept.get(&(site, call)));
+            let ns = if sums.untimed { kept.map(|kept| kept.ns) } else { sums.ns };
+            let before = if sums.untimed { kept.and_then(|kept| kept.before) } else { sums.before };
+            let known = |ns: Option<u64>| ns.map_or(Cell::None, count);
+            // Nobody knows who waits for a rank that is not there.
+            let none = trace.whole.missing().is_empty() || is_local(call);
+            let wait = || waits.get(&(rank, (site, call))).copied().or(none.then_some(0));
             sink.row(
                 TOTALS,
                 &[
@@ -93,16 +101,47 @@ impl Totals {
                     Cell::Text(function),
                     maybe(site),
                     count(sums.calls),
-                    known(sums.ns),
-                    known(sums.before),
+                    known(ns),
+                    known(before.filter(|_| trace.chosen.is_all())),
                     count(sums.sent),
                     count(sums.received),
-                    trace.waits.then(wait).map_or(Cell::None, count),
+                    known(if trace.waits { wait() } else { None }),
                 ],
             )?;
         }
         Ok(())
     }
+}
+
+/// Whether a function has nothing to do with other ranks.
+fn is_local(call: CallId) -> bool {
+    CallTable::builtin().get(call).is_some_and(|row| row.properties.local)
+}
+
+/// Sums of times that sketches hold.
+#[derive(Clone, Copy, Default, Debug)]
+struct Kept {
+    /// In calls, and between them and the calls before, ns.
+    ns: u64,
+    before: Option<u64>,
+}
+
+/// Sums of a rank's calls by its sketches, if all of its threads have some that are its own.
+fn kept(trace: &Trace, rank: u32) -> Option<HashMap<At, Kept, FixedState>> {
+    let mut all: HashMap<At, Kept, FixedState> = HashMap::default();
+    for lane in trace.lanes_of(rank) {
+        let (section, numbers) = (trace.section(lane), trace.numbers.get(lane.section)?);
+        for sketch in trace.sketches(lane)? {
+            let symbol = section.symbols.get(sketch.sym.to_usize())?;
+            let site = numbers.get(symbol.site.to_usize()).copied().filter(|site| *site != u32::MAX);
+            let of = all.entry((site, symbol.call)).or_default();
+            of.ns = of.ns.saturating_add(saturate(sketch.comm.sum));
+            if sketch.pred != NO_SYM {
+                of.before = Some(of.before.unwrap_or(0).saturating_add(saturate(sketch.compute.sum)));
+            }
+        }
+    }
+    Some(all)
 }
 
 /// The waits of each call site, if they are asked for.

@@ -11,6 +11,7 @@ use st_explain::{PhasesBy, analyse_each, phases};
 use st_kernels::Kernel;
 use st_model::calls::names;
 use st_model::columns::{Chunk, ColumnWriter};
+use st_model::section::Section;
 use st_reduce::merge::merge;
 
 fn said(made: &Made, words: &[&str]) -> (Option<i32>, String) {
@@ -205,30 +206,72 @@ fn without_times_there_are_sums_of_calls_and_no_phases() {
         status == Some(2) && text.contains("has no exact times of all ranks, which --level phases needs"),
         "{text}"
     );
-    let (path, _) = merged.convert(&["--level", "summary", "-o", "app.csv"]);
+    let (path, text) = merged.convert(&["--level", "summary", "-o", "app.csv"]);
     let rows = csv(&path, "totals");
+    assert!(
+        text.contains("warning") && text.contains("times are summed up only of ranks whose sums are exact"),
+        "{text}"
+    );
     assert!(sum(&rows, "calls") > 0 && rows.iter().all(|row| row["time_ns"].is_empty()), "{rows:?}");
 }
 
 #[test]
-fn sums_of_calls_of_which_some_have_no_times_are_none() {
-    let mut sections = kernel(Kernel::Stencil2d).sections;
+fn sums_are_those_of_sketches_where_times_end_early_or_are_not_kept() {
+    let whole = kernel(Kernel::Stencil2d);
+    let rows = |made: &Made| {
+        let (path, text) = made.convert(&["--level", "summary", "-o", "app.csv"]);
+        (csv(&path, "totals"), text)
+    };
+    let wanted = rows(&whole).0;
+    let mut untimed = whole.sections.clone();
+    untimed.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
+    let (found, text) = rows(&Made::of(untimed));
+    assert_eq!(found, wanted);
+    assert!(!text.contains("warning") && !text.contains("no place for"), "{text}");
+    let mut cut = cut_short(&whole);
+    let (found, text) = rows(&Made::of(cut.clone()));
+    assert_eq!(found, wanted);
+    assert!(!text.contains("no place for"), "{text}");
+    // Without sketches nothing is known of calls of which some have no times.
+    cut[0].threads[0].sketches.clear();
+    let (found, text) = rows(&Made::of(cut));
+    let has_time = |rank: &str, function: &str| {
+        let row = found.iter().find(|row| row["rank"] == rank && row["function"] == function).unwrap();
+        assert_eq!(row["time_ns"].is_empty(), row["before_ns"].is_empty());
+        !row["time_ns"].is_empty()
+    };
+    assert!(has_time("0", names::MPI_Comm_rank) && has_time("1", names::MPI_Waitall));
+    assert!(!has_time("0", names::MPI_Waitall) && !has_time("0", names::MPI_Finalize));
+    assert!(text.contains("calls whose times are not known"), "{text}");
+}
+
+/// The exact times of rank 0 end after twenty calls.
+fn cut_short(made: &Made) -> Vec<Section> {
+    let mut sections = made.sections.clone();
     let (_, column) = &mut sections[0].threads[0].columns[0];
     let mut writer = ColumnWriter::resume(0, 0);
     let mut chunks: Vec<Chunk> =
         column.times().take(20).filter_map(|(enter, exit)| writer.push(enter, exit)).collect();
     chunks.extend(writer.flush());
     column.chunks = chunks;
+    sections
+}
+
+/// Who waits for a rank whose trace is not there is not known.
+#[test]
+fn waits_for_ranks_that_are_missing_are_left_empty() {
+    let mut sections = kernel(Kernel::Stencil2d).sections;
+    sections.pop();
     let made = Made::of(sections);
-    let (path, _) = made.convert(&["--level", "summary", "-o", "app.csv"]);
-    let has_time = |rank: &str, function: &str| {
-        let rows = csv(&path, "totals");
-        let row = rows.iter().find(|row| row["rank"] == rank && row["function"] == function).unwrap();
-        assert_eq!(row["time_ns"].is_empty(), row["before_ns"].is_empty());
-        !row["time_ns"].is_empty()
+    let (path, _) = made.convert(&["--waits", "-o", "app.csv", "--level", "summary"]);
+    let rows = csv(&path, "totals");
+    let wait = |function: &str| {
+        let row = rows.iter().find(|row| row["rank"] == "0" && row["function"] == function).unwrap();
+        row["wait_ns"].clone()
     };
-    assert!(has_time("0", names::MPI_Comm_rank) && has_time("1", names::MPI_Waitall));
-    assert!(!has_time("0", names::MPI_Waitall) && !has_time("0", names::MPI_Finalize));
+    assert_eq!((wait(names::MPI_Allreduce), wait(names::MPI_Comm_rank)), (String::new(), "0".to_owned()));
+    let (path, _) = made.convert(&["--waits", "-o", "phases.csv", "--level", "phases"]);
+    assert!(csv(&path, "phases").iter().all(|row| row["wait_ns"] != "0"));
 }
 
 #[test]

@@ -41,8 +41,12 @@ impl Metric {
         Self { name: "visits", about: "Calls", values: Values::Whole("occ"), is_wait: false };
     pub(super) const SENT: Self =
         Self { name: "bytes_sent", about: "Bytes sent", values: Values::Whole("bytes"), is_wait: false };
-    pub(super) const RECEIVED: Self =
-        Self { name: "bytes_received", about: "Bytes received", values: Values::Whole("bytes"), is_wait: false };
+    pub(super) const RECEIVED: Self = Self {
+        name: "bytes_received",
+        about: "Bytes received",
+        values: Values::Whole("bytes"),
+        is_wait: false,
+    };
 
     /// A kind of wait states.
     pub(super) const fn wait(kind: &'static str) -> Self {
@@ -119,7 +123,8 @@ fn write_program(out: &mut Vec<u8>, profile: &Profile, order: &[u32]) -> Result<
     let mut regions: HashMap<(&str, bool), usize, FixedState> = HashMap::default();
     for path in profile.paths() {
         let number = regions.len();
-        let std::collections::hash_map::Entry::Vacant(new) = regions.entry((&path.function, path.is_mpi)) else {
+        let std::collections::hash_map::Entry::Vacant(new) = regions.entry((&path.function, path.is_mpi))
+        else {
             continue;
         };
         new.insert(number);

@@ -48,7 +48,8 @@ impl Members {
     /// The root of an operation; `None` if it is not in the archive.
     pub(super) fn root(
         &mut self,
-        (trace, groups): (&Trace, &Groups),
+        trace: &Trace,
+        groups: &Groups,
         group: u32,
         me: u32,
         root: Option<i64>,

@@ -16,16 +16,16 @@ use foldhash::fast::FixedState;
 use st_model::calls::Kind;
 use st_model::num::{Exact as _, saturate};
 
-use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::directory::Directory;
+use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::format::{Call, Format, FormatKind, Summary};
-use crate::level::Level;
 use crate::frames::functions;
+use crate::level::Level;
 use crate::losses::Losses;
+use crate::otf2::{NAME, Operation, PROGRAM, Peer, Record};
+use crate::phase::Phase;
 use crate::trace::Trace;
 use crate::words::function;
-use crate::phase::Phase;
-use crate::otf2::{NAME, Operation, PROGRAM, Peer, Record};
 use library::{Archive, Writer};
 use members::Members;
 use regions::{Regions, operation};
@@ -97,7 +97,8 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     archive.property(PROGRAM, &header.program)?;
     archive.property("ST::MPI", &header.mpi.called())?;
     let mut regions = Regions::default();
-    let region = |site: u32| functions(&trace.sites, site).iter().map(|name| regions.of_program(name)).collect();
+    let region =
+        |site: u32| functions(&trace.sites, site).iter().map(|name| regions.of_program(name)).collect();
     let frames = (0..trace.sites.len()).map(region).collect();
     let (members, operations, losses) = (Members::default(), HashMap::default(), Losses::default());
     let first = trace.first();
@@ -166,9 +167,10 @@ impl Otf2<'_> {
 
     /// The other end of a message; `None` if it is not in the archive.
     fn peer(&mut self, call: &Call<'_>, side: &Side) -> Option<Peer> {
-        let position = side.peer.filter(|peer| self.trace.has(*peer)).and_then(|peer| {
-            self.members.position(self.trace, call.groups, side.group, peer)
-        });
+        let position = side
+            .peer
+            .filter(|peer| self.trace.has(*peer))
+            .and_then(|peer| self.members.position(self.trace, call.groups, side.group, peer));
         let tag = saturate(side.tag.unwrap_or_default());
         Some(Peer { rank: position?, comm: side.group, tag, bytes: side.bytes })
     }
@@ -178,8 +180,7 @@ impl Otf2<'_> {
             self.losses.add("parts in neighbourhood operations (they are regions)", 1);
             return None;
         };
-        let of = (self.trace, call.groups);
-        let root = self.members.root(of, part.group, call.lane.rank, part.root);
+        let root = self.members.root(self.trace, call.groups, part.group, call.lane.rank, part.root);
         let Some(root) = root else {
             self.losses.add("parts in operations whose root is not converted", 1);
             return None;
@@ -295,7 +296,11 @@ impl Otf2<'_> {
         self.record(begin, Record::Enter(region))?;
         if let Some(Location { written, writer, .. }) = &mut self.location {
             written.events += 1;
-            self.archive.measure(*writer, written.time, [Some(phase.compute), Some(phase.mpi), phase.wait])?;
+            self.archive.measure(
+                *writer,
+                written.time,
+                [Some(phase.compute), Some(phase.mpi), phase.wait],
+            )?;
         }
         self.record(end, Record::Leave(region))
     }

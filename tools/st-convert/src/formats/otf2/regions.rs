@@ -107,7 +107,13 @@ pub(super) fn operation(rule: Rule, event: &Event<'_>) -> Option<u8> {
         Rule::Alltoallv => 9 + u8::from(types),
         Rule::Allreduce => 11,
         Rule::Reduce => 12,
-        Rule::ReduceScatter => if listed(0) { 13 } else { 16 },
+        Rule::ReduceScatter => {
+            if listed(0) {
+                13
+            } else {
+                16
+            }
+        }
         Rule::Scan => 14 + u8::from(exclusive),
         Rule::Neighbour | Rule::NeighbourV => return None,
     })

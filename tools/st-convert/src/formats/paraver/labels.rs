@@ -80,7 +80,10 @@ impl Values {
 
     /// Writes the file of names.
     pub(super) fn write(&self, out: &mut impl Write) -> Result<()> {
-        writeln!(out, "DEFAULT_OPTIONS\n\nLEVEL               THREAD\nUNITS               NANOSEC\n\nSTATES")?;
+        writeln!(
+            out,
+            "DEFAULT_OPTIONS\n\nLEVEL               THREAD\nUNITS               NANOSEC\n\nSTATES"
+        )?;
         STATES.iter().enumerate().try_for_each(|(i, name)| writeln!(out, "{i}    {name}"))?;
         for (of, values) in &self.0 {
             let name = match *of {

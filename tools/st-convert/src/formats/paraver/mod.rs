@@ -17,8 +17,8 @@ use st_model::num::Exact as _;
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
-use crate::level::Level;
 use crate::groups::Groups;
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::trace::Trace;
@@ -129,7 +129,7 @@ impl Paraver<'_> {
         time.saturating_sub(self.first)
     }
 
-    fn state(&mut self, place: &str, (begin, end): (i64, i64), state: u32) -> Result<()> {
+    fn state(&mut self, place: &str, begin: i64, end: i64, state: u32) -> Result<()> {
         if begin >= end {
             return Ok(());
         }
@@ -215,11 +215,12 @@ impl Format for Paraver<'_> {
         let site = u64::from(call.site) + 1;
         self.values.name(labels::SITE, site, || self.trace.sites.describe(call.site));
         if let Some(last) = self.last.get_mut(call.at.to_usize()).and_then(|last| last.replace(exit)) {
-            self.state(&place, (last, enter), labels::RUNNING)?;
+            self.state(&place, last, enter, labels::RUNNING)?;
         }
-        self.state(&place, (enter, exit), state)?;
+        self.state(&place, enter, exit, state)?;
         let details = self.details(call);
-        self.lines.push(enter, format!("2:{place}:{enter}:{of}:{number}:{}:{site}{details}", labels::SITE))?;
+        self.lines
+            .push(enter, format!("2:{place}:{enter}:{of}:{number}:{}:{site}{details}", labels::SITE))?;
         self.lines.push(exit, format!("2:{place}:{exit}:{of}:0:{}:0", labels::SITE))?;
         self.end = self.end.max(exit);
         Ok(())

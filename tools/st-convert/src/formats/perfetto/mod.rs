@@ -16,13 +16,14 @@ use std::path::Path;
 use anyhow::Result;
 use foldhash::fast::FixedState;
 use prost::Message as _;
+use serde_json::{Map, Value};
 use st_cli::Output;
 use st_model::num::{Exact as _, saturate};
 
 use crate::exchanges::Exchange;
 use crate::format::{Call, Format, FormatKind, Summary};
-use crate::level::Level;
 use crate::groups::Groups;
+use crate::level::Level;
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::phase::Phase;
@@ -31,9 +32,8 @@ use crate::words::{function, of_phase, parameters};
 use counters::{Counter, waiting};
 use interning::Interning;
 use schema::{
-    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE,
-    ProcessDescriptor, SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor,
-    TrackEvent,
+    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE, ProcessDescriptor,
+    SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent,
 };
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -60,6 +60,16 @@ const IN_FLIGHT: u64 = 1;
 const WAITING: u64 = 2;
 const RANKS: u64 = 1 << 32;
 const THREADS: u64 = 2 << 32;
+
+/// What a thread begins: a call or a phase.
+struct Slice<'a> {
+    at: u32,
+    enter: i64,
+    name: &'a str,
+    category: &'static str,
+    arguments: Map<String, Value>,
+    flows: Vec<u64>,
+}
 
 /// The end of a slice whose messages are not all known.
 #[derive(Debug)]
@@ -155,12 +165,25 @@ impl Perfetto<'_> {
         self.event(at, TrackEvent { r#type: COUNTER, track_uuid, counter_value, ..Default::default() })
     }
 
+    fn begin(&mut self, slice: Slice<'_>) -> Result<()> {
+        let debug_annotations = self.interning.annotations(slice.arguments);
+        let name_iid = self.interning.name(slice.name);
+        let category_iids = vec![self.interning.category(slice.category)];
+        let event = TrackEvent {
+            category_iids,
+            debug_annotations,
+            r#type: SLICE_BEGIN,
+            name_iid,
+            track_uuid: THREADS + slice.at.to_u64(),
+            flow_ids: slice.flows,
+            ..Default::default()
+        };
+        self.event(slice.enter, event)
+    }
+
     fn end(&mut self, at: u32, exit: i64, flow_ids: Vec<u64>) -> Result<()> {
         let track_uuid = THREADS + at.to_u64();
-        self.event(
-            exit,
-            TrackEvent { r#type: SLICE_END, track_uuid, flow_ids, ..Default::default() },
-        )
+        self.event(exit, TrackEvent { r#type: SLICE_END, track_uuid, flow_ids, ..Default::default() })
     }
 
     /// Tells of the bytes under way up to a time.
@@ -199,21 +222,9 @@ impl Format for Perfetto<'_> {
         };
         // What is sent now is told with what comes after it.
         self.count_until(enter.saturating_sub(1))?;
+        let (flows, awaited) = self.flows(call, enter);
         let arguments = parameters(call, &self.trace.sites);
-        let debug_annotations = self.interning.annotations(arguments);
-        let name_iid = self.interning.name(&function(call));
-        let category_iids = vec![self.interning.category("mpi")];
-        let (flow_ids, awaited) = self.flows(call, enter);
-        let event = TrackEvent {
-            category_iids,
-            debug_annotations,
-            r#type: SLICE_BEGIN,
-            name_iid,
-            track_uuid: THREADS + call.at.to_u64(),
-            flow_ids,
-            ..Default::default()
-        };
-        self.event(enter, event)?;
+        self.begin(Slice { at: call.at, enter, name: &function(call), category: "mpi", arguments, flows })?;
         if awaited == 0 {
             return self.end(call.at, exit, Vec::new());
         }
@@ -222,19 +233,10 @@ impl Format for Perfetto<'_> {
     }
 
     fn phase(&mut self, phase: &Phase<'_>) -> Result<()> {
-        let debug_annotations = self.interning.annotations(of_phase(phase, &self.trace.sites));
-        let name_iid = self.interning.name(phase.name());
-        let category_iids = vec![self.interning.category("phase")];
-        let event = TrackEvent {
-            category_iids,
-            debug_annotations,
-            r#type: SLICE_BEGIN,
-            name_iid,
-            track_uuid: THREADS + phase.at.to_u64(),
-            ..Default::default()
-        };
-        self.event(phase.times.0, event)?;
-        self.end(phase.at, phase.times.1, Vec::new())
+        let ((enter, exit), at) = (phase.times, phase.at);
+        let arguments = of_phase(phase, &self.trace.sites);
+        self.begin(Slice { at, enter, name: phase.name(), category: "phase", arguments, flows: Vec::new() })?;
+        self.end(at, exit, Vec::new())
     }
 
     fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {

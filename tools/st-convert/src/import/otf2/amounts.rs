@@ -22,7 +22,7 @@ pub(super) fn root(operation: &Operation) -> Option<Value> {
 
 /// Adds the counts of an operation of so many ranks, of which the caller is one. Bytes for each of several partners are spread
 /// evenly where the record has their sum. Whether a sum was spread is returned.
-pub(super) fn add(row: &Row, o: &Operation, (peers, me): (u64, u64), to: &mut Map<String, Value>) -> bool {
+pub(super) fn add(row: &Row, o: &Operation, peers: u64, me: u64, to: &mut Map<String, Value>) -> bool {
     let n = peers.max(1);
     let either = |a: u64, b: u64| if a > 0 { a } else { b };
     let scattered = matches!(row.kind, Kind::Scatter | Kind::Alltoall);
@@ -42,7 +42,7 @@ pub(super) fn add(row: &Row, o: &Operation, (peers, me): (u64, u64), to: &mut Ma
             ("recvcount", false) => o.received.into(),
             ("sendcounts", true) if o.sent > 0 => even(o.sent, n),
             ("recvcounts", true) if o.received > 0 => even(o.received, n),
-            ("counts", true) => with_own(o, (n, me)),
+            ("counts", true) => with_own(o, n, me),
             _ => continue,
         };
         spread |= slot.list;
@@ -57,7 +57,7 @@ fn even(sum: u64, n: u64) -> Value {
 }
 
 /// What is sent spread over all but the caller, who gets what it receives.
-fn with_own(o: &Operation, (n, me): (u64, u64)) -> Value {
+fn with_own(o: &Operation, n: u64, me: u64) -> Value {
     let (others, rest) = (n.saturating_sub(1).max(1), o.sent.saturating_sub(o.received));
     let mut seen = 0;
     let each = |at: u64| {

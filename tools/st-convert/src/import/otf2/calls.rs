@@ -315,8 +315,8 @@ impl<'a> Reading<'a> {
     fn operation(&mut self, row: &Row, o: &Operation, to: &mut Parameters) {
         self.communicator(o.comm, to);
         to.extend(amounts::root(o).map(|root| ("root".to_owned(), root)));
-        let peers = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.of.0));
-        if amounts::add(row, o, peers, to) {
+        let (peers, me) = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.of.0));
+        if amounts::add(row, o, peers, me, to) {
             self.to.leave("counts of each partner in operations (all the same)", 1);
         }
         if o.sent > 0 || o.received > 0 {
