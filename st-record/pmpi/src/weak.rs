@@ -49,8 +49,8 @@ pub(crate) fn withdraw(ours: Range<usize>) {
             continue;
         }
         let is_closed = closed.contains(&at.addr());
-        if is_closed {
-            protect(&closed, libc::PROT_READ | libc::PROT_WRITE);
+        if is_closed && !protect(&closed, libc::PROT_READ | libc::PROT_WRITE) {
+            continue;
         }
         unsafe { at.write(0) };
         if is_closed {
@@ -59,8 +59,8 @@ pub(crate) fn withdraw(ours: Range<usize>) {
     }
 }
 
-fn protect(pages: &Range<usize>, to: c_int) {
-    unsafe { libc::mprotect(with_exposed_provenance_mut(pages.start), pages.len(), to) };
+fn protect(pages: &Range<usize>, to: c_int) -> bool {
+    unsafe { libc::mprotect(with_exposed_provenance_mut(pages.start), pages.len(), to) == 0 }
 }
 
 /// Looks at a module; ends the list at its first if nothing has been loaded since the last time.
