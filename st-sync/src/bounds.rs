@@ -122,8 +122,14 @@ impl Bounds {
     /// Hands bounds on between clocks and through time.
     fn hand_on(&mut self, messages: Messages<'_>, rates: &[i64]) {
         self.through_time(messages.lags, rates);
+        // A message may have been sent and received at the ends of its part.
+        let most = |lag: &Lag| {
+            let rates = rates[lag.clocks.from as usize] + rates[lag.clocks.to as usize];
+            Lag { took: lag.took.saturating_add(within(rates, messages.lags.length() / 2)), ..*lag }
+        };
+        let most: Vec<Lag> = messages.quickest.iter().map(most).collect();
         for _ in 0..TURNS {
-            if !self.between_clocks(messages, rates) {
+            if !self.between_clocks(&most) {
                 return;
             }
             self.through_time(messages.lags, rates);
@@ -198,14 +204,12 @@ impl Bounds {
         std::mem::replace(high, lowered) != lowered
     }
 
-    /// Whether any bound has changed.
-    fn between_clocks(&mut self, messages: Messages<'_>, rates: &[i64]) -> bool {
+    /// Whether any bound has changed, by messages that took at most so long.
+    fn between_clocks(&mut self, most: &[Lag]) -> bool {
         for hop in 0..HOPS {
             let mut changed = false;
-            for &Lag { clocks, part, took } in messages.quickest {
+            for &Lag { clocks, part, took } in most {
                 let (from, to) = (clocks.from as usize, clocks.to as usize);
-                // It may have been sent and received at the ends of the part.
-                let took = took.saturating_add(within(rates[from] + rates[to], messages.lags.length() / 2));
                 changed |= self.raise(to, part, self.low[from][part].saturating_sub(took));
                 changed |= self.lower(from, part, self.high[to][part].saturating_add(took));
                 // The first clock is right: it is the other one that contradicts it.
