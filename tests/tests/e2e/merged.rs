@@ -133,7 +133,7 @@ fn what_each_level_takes_is_told_where_more_is_asked_for() {
         let told: Vec<&str> =
             o.stderr.lines().filter_map(|l| l.strip_prefix("st-record: merging, ")).collect();
         let fits = |(told, level): (&&str, &String)| {
-            let handed = told.contains(" bytes handed on by ");
+            let handed = told.contains(" handed on by ");
             told.starts_with(&format!("{level}: ")) && handed == level.starts_with("level ")
         };
         if told.len() == levels.len() && told.iter().zip(&levels).all(fits) {
