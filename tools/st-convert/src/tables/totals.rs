@@ -63,9 +63,7 @@ impl Totals {
             return Ok(());
         };
         add(&mut sums.ns, enter, exit);
-        // Between calls that are chosen others may lie.
-        let last = self.last.insert(call.at, exit).filter(|_| trace.chosen.is_all());
-        if let Some(last) = last {
+        if let Some(last) = self.last.insert(call.at, exit) {
             add(&mut sums.before, last, enter);
         }
         Ok(())
@@ -90,6 +88,8 @@ impl Totals {
             let kept = kept.as_ref().and_then(|kept| kept.get(&(site, call)));
             let ns = if sums.untimed { kept.map(|kept| kept.ns) } else { sums.ns };
             let before = if sums.untimed { kept.and_then(|kept| kept.before) } else { sums.before };
+            // Between calls that are chosen others may lie.
+            let before = before.filter(|_| trace.chosen.is_all());
             let known = |ns: Option<u64>| ns.map_or(Cell::None, count);
             // Nobody knows who waits for a rank that is not there.
             let none = trace.whole.missing().is_empty() || is_local(call);
@@ -102,7 +102,7 @@ impl Totals {
                     maybe(site),
                     count(sums.calls),
                     known(ns),
-                    known(before.filter(|_| trace.chosen.is_all())),
+                    known(before),
                     count(sums.sent),
                     count(sums.received),
                     known(if trace.waits { wait() } else { None }),
