@@ -9,7 +9,6 @@ use crate::library::{self, Mode};
 use crate::real;
 use crate::weak;
 use std::ffi::{CStr, c_void};
-use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Where the symbols lead.
@@ -80,9 +79,7 @@ unsafe extern "C-unwind" fn unresolved() {
 extern "C" fn enter(i: usize, caller: usize) -> *const c_void {
     let name = name(i);
     let mode = library::mode();
-    if matches!(mode, Mode::Record) {
-        weak::withdraw(ours());
-    }
+    weak::withdraw();
     let (to, lasting) = match &mode {
         Mode::Record => (wrapper(i), true),
         Mode::Pass => (std::ptr::null(), true),
@@ -107,13 +104,6 @@ pub extern "C" fn st_recorder() {}
 /// What records the `i`-th symbol's calls; null if the library lacks the function.
 fn wrapper(i: usize) -> *const c_void {
     if real::has(EXPORTED[i].slot) { EXPORTED[i].wrapper as *const c_void } else { std::ptr::null() }
-}
-
-/// Where our symbols are.
-fn ours() -> Range<usize> {
-    let addresses = exports::SYMBOLS.iter().map(|f| *f as usize);
-    let (first, last) = (addresses.clone().min(), addresses.max());
-    first.unwrap_or(0)..last.map_or(0, |last| last + 1)
 }
 
 /// The name of the `i`-th symbol.

@@ -9,6 +9,7 @@ use crate::dl::{function, next, real};
 use crate::jumps;
 use crate::library::library;
 use crate::loaded_files::containing;
+use crate::weak::{is_of_mpi, withdraw};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null;
 
@@ -46,6 +47,7 @@ unsafe extern "C" fn dlsym() {
 #[cfg_attr(test, expect(dead_code, reason = "a test's own process keeps its dlsym"))]
 extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) -> Answer {
     let on = Answer { address: null(), then: function() };
+    withdraw();
     if handle == libc::RTLD_NEXT || name.is_null() {
         return on;
     }
@@ -73,11 +75,4 @@ extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) ->
     // What stands in front of an MPI must come by it.
     let recorded = (next.is_null() || next == theirs) && library().is_some_and(|l| l.holds(theirs));
     Answer { address: if recorded { ours } else { theirs }, then: 0 }
-}
-
-/// Whether a name may be one of ours.
-fn is_of_mpi(name: &CStr) -> bool {
-    let name = name.to_bytes();
-    let name = name.strip_prefix(b"P").unwrap_or(name);
-    name.starts_with(b"MPI_") || name.starts_with(b"MPIX_")
 }

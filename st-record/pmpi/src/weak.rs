@@ -1,86 +1,163 @@
 //! Weak references to functions that the program's MPI lacks. A module asks by them whether its library has a function (mpi4py's wheels
-//! do, for large counts), and finds ours, since the recorder knows all functions of the standard and is before all others. So where the
-//! library has none the references are made what they would be without us: null.
+//! do, for large counts), or whether there is an MPI at all, and finds ours, since the recorder knows all functions of the standard and
+//! is before all others. So where nobody else has them the references are made what they would be without us: null. That is done when
+//! the process begins and when modules have been loaded since: who loads a module looks something up in it before it is called.
 //!
-//! SAFETY, for the whole module: what the dynamic linker has loaded is laid out as the ELF specification says, and stays loaded while it
-//! is gone through. What is written are places in which that linker has put an address of ours, as this module will put none.
+//! SAFETY, for the whole module: what the dynamic linker has loaded is laid out as the ELF specification says, and stays loaded while that
+//! linker goes through its list. What is written are places of undefined weak references of MPI's names that hold an address within
+//! this library; their module is held from then on.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use crate::library::find;
+use crate::dl::next;
+use crate::loaded_files::containing;
 use object::elf::{
-    DT_JMPREL, DT_NEEDED, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRTAB, DT_SYMTAB, PT_DYNAMIC,
-    PT_GNU_RELRO, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, SHN_UNDEF, STB_WEAK,
+    DT_GNU_HASH, DT_HASH, DT_JMPREL, DT_NULL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_STRTAB, DT_SYMTAB,
+    PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, SHN_UNDEF,
+    STB_WEAK,
 };
 use st_model::num::saturate;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs;
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::slice::from_raw_parts;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 
-/// What begins the names of libraries that a module with such references needs.
-const NEEDED: &[u8] = b"libmpi";
+/// How many files had been loaded when this was done last. Never waited for: who holds it may wait for the dynamic linker, whose lock
+/// the other one may hold.
+static LOADED: Mutex<u64> = Mutex::new(0);
 
-/// How many files had been loaded when this was done last.
-static LOADED: AtomicU64 = AtomicU64::new(0);
+/// The process begins.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = {
+    extern "C" fn begin() {
+        withdraw();
+    }
+    begin
+};
 
-/// A place that holds an address of ours, and the function that it stands for.
+/// A place that holds an address of ours.
 struct Place {
     at: *mut usize,
     name: &'static CStr,
-    /// What the linker has made read-only of the module when it was done with it.
+    /// What the linker makes read-only of the module when it is done with it.
     closed: Range<usize>,
 }
 
 /// What is looked for, and has been found.
 struct Search {
+    /// Where this library is; empty until that is known.
     ours: Range<usize>,
-    begun: bool,
+    /// Number of files that have been loaded, and when it was done last.
+    loaded: u64,
+    before: u64,
     found: Vec<Place>,
 }
 
-/// Withdraws what the library lacks from all modules, if any has been loaded since the last time. `ours`: where our symbols are.
-pub(crate) fn withdraw(ours: Range<usize>) {
-    let mut search = Search { ours, begun: false, found: Vec::new() };
-    unsafe { libc::dl_iterate_phdr(Some(module), (&raw mut search).cast()) };
+/// Withdraws what nobody else has from all modules, if any has been loaded since the last time.
+pub(crate) fn withdraw() {
+    let Ok(mut loaded) = LOADED.try_lock() else { return };
+    let mut search = Search { ours: 0..0, loaded: 0, before: *loaded, found: Vec::new() };
+    unsafe {
+        libc::dl_iterate_phdr(Some(find_us), (&raw mut search).cast());
+        if search.loaded == *loaded {
+            return;
+        }
+        libc::dl_iterate_phdr(Some(module), (&raw mut search).cast());
+    }
     // Not while the dynamic linker goes through its list.
     for Place { at, name, closed } in search.found {
-        if !find(name).is_null() {
-            continue;
+        // This holds the module.
+        let Some(its) = containing(at.cast_const().cast()) else { continue };
+        if next(name).is_null() && its.symbol_in_scope(name).is_null() {
+            clear(at, &closed);
         }
-        let is_closed = closed.contains(&at.addr());
-        if is_closed && !protect(&closed, libc::PROT_READ | libc::PROT_WRITE) {
-            continue;
+    }
+    *loaded = search.loaded;
+}
+
+fn clear(at: *mut usize, closed: &Range<usize>) {
+    let write = || unsafe { at.write(0) };
+    match is_writable(at.addr()) {
+        Some(true) => write(),
+        // The linker is done with it.
+        Some(false) if closed.contains(&at.addr()) => {
+            let protect = |to| unsafe {
+                libc::mprotect(with_exposed_provenance_mut(closed.start), closed.len(), to) == 0
+            };
+            if protect(libc::PROT_READ | libc::PROT_WRITE) {
+                write();
+                protect(libc::PROT_READ);
+            }
         }
-        unsafe { at.write(0) };
-        if is_closed {
-            protect(&closed, libc::PROT_READ);
-        }
+        _ => {}
     }
 }
 
-fn protect(pages: &Range<usize>, to: c_int) -> bool {
-    unsafe { libc::mprotect(with_exposed_provenance_mut(pages.start), pages.len(), to) == 0 }
+/// Whether memory may be written; `None` if that cannot be told.
+fn is_writable(address: usize) -> Option<bool> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let number = |digits| usize::from_str_radix(digits, 16).ok();
+        (number(from)?..number(to)?).contains(&address).then(|| rest.as_bytes().get(1) == Some(&b'w'))
+    })
 }
 
-/// Looks at a module; ends the list at its first if nothing has been loaded since the last time.
+/// Whether a name may be one of MPI's functions.
+pub(crate) fn is_of_mpi(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    let name = name.strip_prefix(b"P").unwrap_or(name);
+    name.starts_with(b"MPI_") || name.starts_with(b"MPIX_")
+}
+
+/// A file that is loaded: where it begins, and its program headers.
+struct File<'a> {
+    base: usize,
+    headers: &'a [libc::Elf64_Phdr],
+}
+
+impl<'a> File<'a> {
+    unsafe fn new(info: &'a libc::dl_phdr_info) -> Self {
+        let headers = unsafe { from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        Self { base: saturate(info.dlpi_addr), headers }
+    }
+
+    fn parts(&self, kind: u32) -> impl Iterator<Item = Range<usize>> {
+        self.headers.iter().filter(move |h| h.p_type == kind).map(|h| {
+            let from = self.base.wrapping_add(saturate(h.p_vaddr));
+            from..from.wrapping_add(saturate(h.p_memsz))
+        })
+    }
+}
+
+/// Finds this library; ends the list at its first file if nothing has been loaded since the last time.
+unsafe extern "C" fn find_us(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    search.loaded = info.dlpi_adds;
+    let file = unsafe { File::new(info) };
+    let here = (find_us as *const ()).addr();
+    if file.parts(PT_LOAD.0).any(|part| part.contains(&here)) {
+        let parts = || file.parts(PT_LOAD.0);
+        let (first, last) = (parts().map(|p| p.start).min(), parts().map(|p| p.end).max());
+        search.ours = first.unwrap_or(0)..last.unwrap_or(0);
+    }
+    c_int::from(search.loaded == search.before || !search.ours.is_empty())
+}
+
+/// Looks for such references in a file.
 unsafe extern "C" fn module(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-    let begun = std::mem::replace(&mut search.begun, true);
-    if !begun && LOADED.swap(info.dlpi_adds, Ordering::Relaxed) == info.dlpi_adds {
-        return 1;
-    }
-    let headers = unsafe { from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let base = saturate::<usize>(info.dlpi_addr);
-    let header = |kind: u32| headers.iter().find(|h| h.p_type == kind);
-    let Some(dynamic) = header(PT_DYNAMIC.0) else { return 0 };
-    let module = unsafe { Module::new(base, base + saturate::<usize>(dynamic.p_vaddr)) };
-    if module.needs_mpi() {
+    let file = unsafe { File::new(info) };
+    let Some(dynamic) = file.parts(PT_DYNAMIC.0).next() else { return 0 };
+    let module = unsafe { Module::new(file.base, dynamic.start) };
+    if module.asks() {
         let page = saturate::<usize>(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
-        let closed = header(PT_GNU_RELRO.0).map_or(0..0, |h| {
-            let (from, length) = (base + saturate::<usize>(h.p_vaddr), saturate::<usize>(h.p_memsz));
-            from / page * page..(from + length) / page * page
-        });
+        let whole = |part: Range<usize>| part.start / page * page..part.end / page * page;
+        let closed = file.parts(PT_GNU_RELRO.0).next().map_or(0..0, whole);
         module.places(&search.ours, &closed, &mut search.found);
     }
     0
@@ -118,42 +195,55 @@ impl Module {
         self.entries.iter().find(|e| e.tag == tag).map_or(0, |e| e.value)
     }
 
-    /// A table of the module's; the linker has made most of these addresses what they are in memory.
-    fn table(&self, tag: i64) -> usize {
+    /// A table of the module's, if it has it; the linker has made most of these addresses what they are in memory.
+    fn table(&self, tag: i64) -> Option<usize> {
         match self.value(tag) {
-            0 => 0,
-            offset if offset < self.base => self.base + offset,
-            address => address,
+            0 => None,
+            offset if offset < self.base => Some(self.base + offset),
+            address => Some(address),
         }
     }
 
-    fn text(&self, offset: usize) -> &'static CStr {
-        unsafe { CStr::from_ptr(with_exposed_provenance::<c_char>(self.table(DT_STRTAB.0) + offset)) }
+    fn symbol(&self, i: usize) -> Option<&'static libc::Elf64_Sym> {
+        let first = with_exposed_provenance::<libc::Elf64_Sym>(self.table(DT_SYMTAB.0)?);
+        Some(unsafe { &*first.wrapping_add(i) })
     }
 
-    fn needs_mpi(&self) -> bool {
-        self.entries.iter().any(|e| e.tag == DT_NEEDED.0 && self.text(e.value).to_bytes().starts_with(NEEDED))
+    /// The name of MPI's that a symbol asks for.
+    fn asked(&self, symbol: &libc::Elf64_Sym) -> Option<&'static CStr> {
+        if symbol.st_info >> 4 != STB_WEAK.0 || symbol.st_shndx != SHN_UNDEF.0 {
+            return None;
+        }
+        let text = self.table(DT_STRTAB.0)? + saturate::<usize>(symbol.st_name);
+        let name = unsafe { CStr::from_ptr(with_exposed_provenance::<c_char>(text)) };
+        is_of_mpi(name).then_some(name)
     }
 
-    /// Adds the places of weak references that lead to us.
+    /// How many symbols may be undefined: they are before those of the hash table.
+    fn undefined(&self) -> usize {
+        let second = |table: usize| unsafe { *with_exposed_provenance::<u32>(table + size_of::<u32>()) };
+        let table = self.table(DT_GNU_HASH.0).or_else(|| self.table(DT_HASH.0));
+        table.map_or(0, |table| saturate(second(table)))
+    }
+
+    fn asks(&self) -> bool {
+        (1..self.undefined()).filter_map(|i| self.symbol(i)).any(|symbol| self.asked(symbol).is_some())
+    }
+
+    /// Adds the places of references that lead to us.
     fn places(&self, ours: &Range<usize>, closed: &Range<usize>, found: &mut Vec<Place>) {
-        let symbols = with_exposed_provenance::<libc::Elf64_Sym>(self.table(DT_SYMTAB.0));
         for (table, length) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
-            let (first, n) = (self.table(table.0), self.value(length.0) / size_of::<Relocation>());
-            if first == 0 {
-                continue;
-            }
+            let Some(first) = self.table(table.0) else { continue };
+            let n = self.value(length.0) / size_of::<Relocation>();
             for relocation in unsafe { from_raw_parts(with_exposed_provenance::<Relocation>(first), n) } {
                 let (symbol, kind) = (relocation.info >> 32, relocation.info & 0xffff_ffff);
                 let of_address = [R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT].map(|r| u64::from(r.0));
                 if symbol == 0 || !of_address.contains(&kind) {
                     continue;
                 }
-                let symbol = unsafe { &*symbols.wrapping_add(saturate(symbol)) };
-                let at = with_exposed_provenance_mut::<usize>(self.base + relocation.offset);
-                let asks = symbol.st_info >> 4 == STB_WEAK.0 && symbol.st_shndx == SHN_UNDEF.0;
-                if asks && ours.contains(&unsafe { *at }) {
-                    let name = self.text(saturate(symbol.st_name));
+                let at = with_exposed_provenance_mut::<usize>(self.base.wrapping_add(relocation.offset));
+                let name = self.symbol(saturate(symbol)).and_then(|symbol| self.asked(symbol));
+                if let Some(name) = name.filter(|_| ours.contains(&unsafe { *at })) {
                     found.push(Place { at, name, closed: closed.clone() });
                 }
             }
