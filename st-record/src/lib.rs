@@ -1,7 +1,7 @@
 //! st-record: starts an MPI job with the recorder preloaded, and packs what its ranks leave into one file.
 //!
-//! The recorder itself is `libst_pmpi.so` (crate st-pmpi), built once per MPI. This crate links no MPI: it finds out
-//! which one a job uses ([`target`], [`launcher`]), hands the right recorder to the ranks ([`job`]), and afterwards
+//! The recorder itself is `libst_pmpi.so` (crate st-pmpi), one for all MPIs. This crate finds out how a job is started
+//! ([`target`], [`launcher`]), hands the recorder to its ranks ([`job`]), and afterwards
 //! copies the ranks' sections into one stream ([`pack`]). It never decides how the job ends: its exit status passes
 //! through.
 

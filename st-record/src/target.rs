@@ -1,4 +1,4 @@
-//! What is started: which MPI a program links.
+//! What is started, and whether it can be recorded.
 
 use crate::binary::{self, FileKind};
 use anyhow::{Result, bail};

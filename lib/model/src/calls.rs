@@ -1,7 +1,7 @@
 //! The call table: what each MPI function's parameters mean, and which integers a recorded call holds.
 //!
 //! One text table, `calls.txt`, lists every function with a stable number, its name and its parameters as
-//! roles. The wrappers (generated from the headers and this table), the text form, statistics, signatures and
+//! roles. The wrappers (generated from the standard's list and this table), the text form, statistics, signatures and
 //! the replayer all read it. A recorded call is a sequence of *words* (`i64`), one group per [`Slot`] of its
 //! row in row order: a scalar slot is one word; a list slot is its length followed by its elements.
 //!
@@ -189,6 +189,7 @@ pub struct Param {
     /// | `targetdisp` | displacement in the target's window | one word; in a dynamic window, where it is an address, relative to the first that the caller used with that window and target |
     /// | `origincount`, `origintype` | ignored with `MPI_NO_OP` | 0 and -1 there |
     /// | `assert`, `amode`, `outamode` | sum of constants | bits in the order of [`crate::values::ASSERT`], [`crate::values::AMODE`]; others of the library's 32 bits higher up |
+    /// | `threadlevel`, `outthreadlevel` | level of thread support | 0 for `MPI_THREAD_SINGLE` to 3 for `MPI_THREAD_MULTIPLE` |
     /// | `locktype`, `whence` | constant | position in [`crate::values::LOCK_TYPE`], [`crate::values::WHENCE`] |
     /// | `rootcount`, `roottype`, `rootcounts`, `rootdispls`, `roottext`, `roottexts[X]`, `rootinfo` | significant at the root only | 0, -1 or an empty list elsewhere |
     /// | `counts[X]`, `ints[X]`, `flags[X]`, `types[X]`, … | array | list |

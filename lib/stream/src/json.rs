@@ -180,7 +180,7 @@ fn names_of(role: &str) -> Names {
         "error" | "outerror" | "errorclass" | "outerrorclass" => Names::Errors,
         "dargs" => Names::One(values::DFLT_DARG, "MPI_DISTRIBUTE_DFLT_DARG"),
         "weights" => Names::One(values::UNWEIGHTED, "MPI_UNWEIGHTED"),
-        "color" | "int" | "outint" | "outints" | "outcount64" => {
+        "color" | "int" | "outint" | "outints" | "outcount64" | "threadlevel" | "outthreadlevel" => {
             Names::One(values::UNDEFINED, "MPI_UNDEFINED")
         }
         _ => Names::None,

@@ -113,3 +113,19 @@ pub(crate) fn selected(family: Family) -> impl Drop {
     unsafe { select(family, |_| std::ptr::null()) };
     guard
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_family_has_its_own_column() {
+        for (family, status, world) in
+            [(Family::Openmpi, 24, ABSENT), (Family::Mpich, 20, 0x4400_0000), (Family::Standard, 32, 0x101)]
+        {
+            let _selected = selected(family);
+            assert_eq!((super::family(), sizeof_MPI_Status(), MPI_COMM_WORLD()), (family, status, world));
+            assert_eq!(mask() == u64::MAX, family != Family::Mpich);
+        }
+    }
+}

@@ -51,12 +51,15 @@ mod tests {
 
     #[test]
     fn functions_with_a_row_are_recorded_with_their_parameters() {
-        // New functions: give them rows in calls.txt. Of the standard's newest those that have none yet are recorded by name.
+        // New functions: give them rows in calls.txt.
         let row = |n: &str| CallTable::builtin().by_name(n.trim_end_matches('\0'));
         let opaque: Vec<_> = NAMES.iter().filter(|n| row(n).is_some_and(|r| r.properties.opaque)).collect();
         assert!(opaque.is_empty(), "recorded by name only: {opaque:?}");
         assert!(N > 1200, "only {N} names");
         assert!(NAMES.contains(&"MPI_Send\0") && NAMES.contains(&"PMPI_Send\0"));
-        assert!(UNKNOWN.iter().all(|n| row(n).is_none()));
+        // They read or set one field of a status, and compute without MPI.
+        let of_statuses = |n: &str| n.starts_with("MPI_Status_get_") || n.starts_with("MPI_Status_set_");
+        let others: Vec<_> = UNKNOWN.iter().filter(|n| !of_statuses(n)).collect();
+        assert!(others.is_empty(), "without a row: {others:?}");
     }
 }

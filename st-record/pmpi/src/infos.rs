@@ -1,7 +1,6 @@
 //! Info objects in use.
 
 use crate::constants as k;
-
 use foldhash::fast::FixedState;
 use st_model::lowest::Lowest;
 use st_model::values::{INFO_ENV, NULL};

@@ -1,7 +1,6 @@
 //! The library's constants as the values of [`st_model::values`].
 
 use crate::constants as k;
-
 use crate::real;
 use st_model::num::{narrow, saturate};
 use st_model::values::{ANY_SOURCE, ANY_TAG, DFLT_DARG, FOREIGN_BITS, NONE, PROC_NULL, ROOT, UNDEFINED};
@@ -85,6 +84,19 @@ pub(crate) fn typeclass(v: c_int) -> i64 {
 /// Kind of lock.
 pub(crate) fn locktype(v: c_int) -> i64 {
     position(v, &[k::MPI_LOCK_EXCLUSIVE(), k::MPI_LOCK_SHARED()])
+}
+
+/// Level of thread support.
+pub(crate) fn threadlevel(v: c_int) -> i64 {
+    position(
+        v,
+        &[
+            k::MPI_THREAD_SINGLE(),
+            k::MPI_THREAD_FUNNELED(),
+            k::MPI_THREAD_SERIALIZED(),
+            k::MPI_THREAD_MULTIPLE(),
+        ],
+    )
 }
 
 /// What an offset counts from.
@@ -195,6 +207,7 @@ mod tests {
         let truncate = k::error_classes()[14];
         assert_eq!(st_model::values::error_class(error_class(truncate)), Some("MPI_ERR_TRUNCATE"));
         assert_eq!(st_model::values::error_class(error_class(1 << 20)), None);
+        assert_eq!((threadlevel(k::MPI_THREAD_SINGLE()), threadlevel(k::MPI_THREAD_MULTIPLE())), (0, 3));
         assert_eq!(color(k::MPI_UNDEFINED()), UNDEFINED);
         assert_eq!((locktype(k::MPI_LOCK_SHARED()), whence(k::MPI_SEEK_END())), (1, 2));
         assert_eq!(assertion(k::MPI_MODE_NOPUT() | k::MPI_MODE_NOSUCCEED()), 0b10100);

@@ -1,7 +1,6 @@
 //! What a trace knows by a number only: attribute keys, error handlers, sessions.
 
 use crate::constants as k;
-
 use foldhash::fast::FixedState;
 use st_model::lowest::Lowest;
 use st_model::num::narrow;

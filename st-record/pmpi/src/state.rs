@@ -5,7 +5,6 @@ use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::constants as k;
 use crate::cost::Cost;
-
 use crate::infos::Infos;
 use crate::journal::{Journal, Mark};
 use crate::local::Local;

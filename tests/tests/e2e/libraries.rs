@@ -58,13 +58,24 @@ fn a_library_that_is_opened_for_one_module_alone_is_recorded() {
 }
 
 #[test]
-fn a_program_that_asks_by_weak_references_gets_its_librarys_answer() {
+fn who_asks_by_weak_references_gets_the_answer_that_he_would_get_without_us() {
     under_each(|p| {
-        p.compile("weak", "weak.c", &[])?.ok()?;
-        let plain = p.plain("./weak")?.ok()?;
-        check(plain.text().starts_with("1 "), "what all have", &plain)?;
-        let o = p.outside("-o weak.st", "./weak")?.ok()?;
-        check(o.text() == plain.text(), "the same answer", &o)
+        // Not position independent, and with the address of a function: that is the program's own then.
+        for (name, options) in [("fixed", ["-no-pie", "-fno-pic"]), ("moved", ["-pie", "-fPIE"])] {
+            p.compile(name, "weak.c", &[&options[..], &["-w", "-rdynamic", "-ldl"]].concat())?.ok()?;
+        }
+        let source = place::root().join("tests/fixtures/asks.c");
+        let words = ["-w".into(), "-shared".into(), "-fPIC".into(), "-o".into(), p.path("asks.so"), source];
+        Run::new("cc", words).go()?.ok()?;
+        for name in ["fixed", "moved"] {
+            let plain = p.plain(&format!("./{name}"))?.ok()?;
+            check(plain.text().ends_with("asks 1 0 1\nhook called\n"), "without us", &plain)?;
+            let o = p.outside(&format!("-o {name}.st"), &format!("./{name}"))?.ok()?;
+            check(o.text() == plain.text(), "the same answers", &o)?;
+        }
+        p.compile_plain("nowhere", "nowhere.c")?.ok()?;
+        let o = p.go(Run::new(p.path("nowhere"), [""; 0]).env("LD_PRELOAD", place::recorder()?))?.ok()?;
+        check(o.text() == "no MPI\n", "where there is none", &o)
     });
 }
 

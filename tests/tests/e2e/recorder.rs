@@ -88,6 +88,22 @@ fn stands_in(mpi: Mpi) -> Result<(), Failure> {
     if other.is_empty() { Ok(()) } else { Err(format!("exports more than MPI: {other:?}")) }
 }
 
+#[test]
+fn nothing_is_taken_from_an_mpi_and_unwinding_stays_the_programs() {
+    let library = place::recorder().unwrap();
+    let data = fs::read(&library).unwrap();
+    let file = ElfFile64::<Endianness>::parse(&*data).unwrap();
+    assert!(needed(&library).unwrap().iter().any(|name| name.starts_with("libc.so")));
+    let undefined = file.dynamic_symbols().filter(|s| s.is_undefined()).filter_map(|s| s.name().ok());
+    let of_mpi = |name: &&str| ["MPI_", "PMPI_", "ompi_", "MPIR_"].iter().any(|p| name.starts_with(p));
+    assert_eq!(undefined.filter(of_mpi).collect::<Vec<_>>(), Vec::<&str>::new());
+    let exported = exports(&library).unwrap();
+    for name in ["MPI_Init", "PMPI_Init", "MPI_Pcontrol", "st_pause", "st_made_at", "st_recorder", "dlsym"] {
+        assert!(exported.contains(name), "{name} is not exported");
+    }
+    assert!(!exported.contains("_Unwind_Resume"));
+}
+
 /// Whether the MPI's header declares a function that the library has.
 fn declared(mpi: Mpi, function: &str) -> bool {
     use std::sync::OnceLock;

@@ -44,7 +44,7 @@ pub(crate) const CALLS: &[(&str, Handler)] = &[
     }),
 ];
 
-/// `MPI_THREAD_MULTIPLE` under every MPI.
+/// The word of `MPI_THREAD_MULTIPLE`, which is its value under the MPIs that engines are built for.
 const MULTIPLE: c_int = 3;
 
 /// A rank with several threads needs what it needed when it was recorded, and MPI's own protection: the threads no longer

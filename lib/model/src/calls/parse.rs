@@ -97,7 +97,7 @@ fn add_slots(p: &Param, slots: &mut Vec<Slot>) -> Result<(), String> {
         "int" | "aint" | "color" | "key" | "outint" | "outaint" | "outints" | "inoutints" | "ints"
         | "addresses" | "arrayorder" | "distribs" | "dargs" | "ranges" | "splittype" | "outcompare"
         | "outtopo" | "typeclass" | "weights" | "targetdisp" | "assert" | "amode" | "outamode"
-        | "locktype" | "whence" => add(n, list, Meaning::Int, Rest),
+        | "locktype" | "whence" | "threadlevel" | "outthreadlevel" => add(n, list, Meaning::Int, Rest),
         "keyval" | "newkeyval" | "freekeyval" | "errhandler" | "newerrhandler" | "freeerrhandler"
         | "session" | "newsession" | "freesession" | "error" | "outerror" | "errorclass"
         | "outerrorclass" | "outcombiner" => add(n, list, Meaning::Int, Rest),

@@ -111,7 +111,7 @@ mod tests {
             "/usr/lib/libmpich.so.12",
             "/usr/lib/libmpichfort.so.12",
             "/lib/x86_64-linux-gnu/libc.so.6",
-            "/opt/st/lib/st/openmpi/libst_pmpi.so",
+            "/opt/st/lib/st/libst_pmpi.so",
             "linux-vdso.so.1",
             "/usr/lib/python3/dist-packages/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so",
             "python:<frozen importlib._bootstrap>::_load_unlocked",

@@ -100,6 +100,7 @@ impl<'a> Listed<'a> {
             "STRING" | "STRING_ARRAY" => meaning == Some(Meaning::Ref(Object::Text)),
             "INFO" => meaning == Some(Meaning::Info),
             "TAG" => meaning == Some(Meaning::Tag),
+            "THREAD_LEVEL" => role.ends_with("threadlevel"),
             "REQUEST" | "MESSAGE" => {
                 role.ends_with("request") || role.ends_with("requests") || role.ends_with("message")
             }

@@ -116,7 +116,8 @@ impl<'a> Params<'a> {
             "buflen" => self.buflen(i),
             "text" => self.before(quote!(let v = c.text(#a); c.push(v);)),
             "int" | "aint" | "key" => self.before(quote!(c.push(#a.word());)),
-            "color" | "arrayorder" | "splittype" | "typeclass" | "amode" | "locktype" | "whence" => {
+            "color" | "arrayorder" | "splittype" | "typeclass" | "amode" | "locktype" | "whence"
+            | "threadlevel" => {
                 let f = format_ident!("{}", p.role);
                 self.before(quote!(c.push(normal::#f(#a));));
             }
@@ -135,8 +136,8 @@ impl<'a> Params<'a> {
             "newcomm" | "newgroup" | "newtype" | "newop" | "newwin" | "newfile" | "newinfo" => {
                 self.create(i, p);
             }
-            "outint" | "outaint" | "outcount64" | "flag" | "outcompare" | "outtopo" | "outpeer"
-            | "outamode" | "outtype" | "outtext" => self.output(i, p),
+            "outint" | "outthreadlevel" | "outaint" | "outcount64" | "flag" | "outcompare" | "outtopo"
+            | "outpeer" | "outamode" | "outtype" | "outtext" => self.output(i, p),
             "newrequest" | "newmessage" | "message" | "startrequest" | "freerequest" | "cancelrequest"
             | "queryrequest" => {
                 self.request(i, p);
@@ -169,6 +170,7 @@ impl<'a> Params<'a> {
             "flag" => quote!(i64::from(*#a != 0)),
             "outcompare" => quote!(normal::compare(*#a)),
             "outtopo" => quote!(normal::topology(*#a)),
+            "outthreadlevel" => quote!(normal::threadlevel(*#a)),
             "outpeer" => quote!(normal::rank(*#a)),
             "outamode" => quote!(normal::amode(*#a)),
             "outtype" => quote!(c.datatype(#a.get(0))),
