@@ -227,11 +227,12 @@ impl Rank {
         if !begins && row.properties.local && row.comm_slot().is_none() {
             return;
         }
-        self.initialised |= !has_session(row);
+        // Communicators may be made from a session, too.
+        self.initialised |= row.kind == Kind::Init;
         if std::mem::replace(&mut self.begun, true) || begins {
             return;
         }
-        self.stands_in = true;
+        (self.stands_in, self.initialised) = (true, true);
         self.environment(names::MPI_Init, thread, enter);
         left.add("MPI_Init and MPI_Finalize of ranks (they stand at the first and last times)", 1);
     }
