@@ -3,7 +3,7 @@
 use crate::env_list::{self, Files};
 use crate::launcher::{ENVIRONMENT, LAUNCHERS, PRELOAD, can_tell, preload};
 use crate::script::Said;
-use crate::target;
+use crate::target::{self, Starter};
 use anyhow::{Context as _, Result};
 use st_cli::Mpi;
 use std::ffi::{OsStr, OsString};
@@ -33,7 +33,7 @@ pub fn by_environment(directory: &Path, said: &Said) -> Result<Vec<(&'static str
     let files = usual.iter().chain(&said.launchers).map(|launcher| Files::of(launcher));
     let files = files.reduce(Files::or).unwrap_or_default();
     let theirs = env_list::variable(&[(name, value.clone())], &files);
-    let newer = || said.launchers.iter().any(|launcher| target::of_openmpi_5(launcher));
+    let newer = || said.launchers.iter().any(|launcher| Starter::of(launcher) == Some(Starter::Prrte));
     let refuses = match &theirs {
         _ if said.by_list => true,
         Some(_) => false,

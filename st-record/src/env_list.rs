@@ -40,7 +40,7 @@ impl Files {
     /// Of files, the one that counts most first.
     fn read(files: &[PathBuf]) -> Self {
         let mut all = Self::default();
-        for text in files.iter().rev().filter_map(|file| fs::read(file).ok()) {
+        for text in files.iter().rev().filter_map(|file| target::contents(file, target::MOST_BYTES)) {
             for line in text.split(|b| *b == b'\n') {
                 all.line(line.trim_ascii());
             }
@@ -58,8 +58,7 @@ impl Files {
                 let mut words: Vec<_> = words.collect();
                 self.exports |= words.iter().any(|word| [&b"-x"[..], b"--x"].contains(word));
                 while let [name, said, rest @ ..] = words.as_slice() {
-                    let bare = said.strip_prefix(b"\"").and_then(|s| s.strip_suffix(b"\"")).unwrap_or(said);
-                    self.parameter(name, value(bare));
+                    self.parameter(name, value(unquoted(said)));
                     words = rest.get(1..).unwrap_or_default().to_vec();
                 }
             }
@@ -94,6 +93,13 @@ impl Files {
     pub fn hand_on(&self) -> bool {
         self.list.is_some() || self.exports
     }
+}
+
+/// A word as Open MPI takes it: without a quote before it and one behind it, of whichever kind. A blank ends it within quotes, too.
+fn unquoted(word: &[u8]) -> &[u8] {
+    let quotes = b"\"'";
+    let word = word.split_first().filter(|(first, _)| quotes.contains(first)).map_or(word, |(_, rest)| rest);
+    word.split_last().filter(|(last, _)| quotes.contains(last)).map_or(word, |(_, rest)| rest)
 }
 
 /// The files of parameters that a launcher reads: those that it is told, or the user's and the system's.
@@ -216,6 +222,11 @@ mod tests {
         assert_eq!(of("mca_base_env_list = A=1\nmca_base_env_list=B=1"), list("B=1"));
         assert_eq!(of("mca_base_env_list = A=1\nmca_base_env_list =\n"), Files::default());
         assert_eq!(of("-mca btl self --mca mca_base_env_list \"A=2;B=3\"\n"), list("A=2;B=3"));
+        assert_eq!(of("-mca mca_base_env_list 'A=1;B=2'\n"), list("A=1;B=2"));
+        assert_eq!(of("-mca mca_base_env_list \"A='x';B=2'\n"), list("A='x';B=2"));
+        assert_eq!(of("-mca mca_base_env_list ''A=1;B=2''\n"), list("'A=1;B=2'"));
+        assert_eq!(of("-mca mca_base_env_list \"A=th is;B=2\"\n"), list("A=th"));
+        assert_eq!(of("mca_base_env_list = 'A=1'\n"), list("'A=1'"));
         assert!(of("-x A=1\n").exports && of("-mca btl self -x A\n").exports);
         let comma = of("mca_base_env_list_delimiter = ,\n");
         assert_eq!(comma, Files { delimiter: Some(",".into()), ..Files::default() });

@@ -5,7 +5,8 @@ use anyhow::{Result, bail};
 use st_cli::Mpi;
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -96,12 +97,52 @@ pub fn of_launcher(launcher: &Path) -> Option<Mpi> {
     }
 }
 
-/// Whether a launcher is Open MPI's from its version 5 on, which is another program than before.
+/// The program that starts the processes of a launcher's jobs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Starter {
+    /// Open MPI's before its version 5.
+    Orte,
+    /// Open MPI's from then on, which is another program.
+    Prrte,
+    /// MPICH's and its kin's.
+    Hydra,
+}
+
+impl Starter {
+    /// Told by the launcher's file, which is not executed: nobody has asked for that where only a text names it.
+    #[must_use]
+    pub fn of(launcher: &Path) -> Option<Self> {
+        let data = contents(launcher, LONGEST_LAUNCHER)?;
+        let holds = |text: &str| data.windows(text.len()).any(|at| at == text.as_bytes());
+        // Open MPI 5's `mpirun` need not name the program that it starts, beside it.
+        let has_beside = || Some(fs::canonicalize(launcher).ok()?.parent()?.join(PRTERUN).exists());
+        let is_srun = launcher.file_name() == Some(OsStr::new("srun"));
+        if holds("libopen-rte") {
+            Some(Self::Orte)
+        } else if holds("HYDRA") || holds("mpiexec.hydra") {
+            Some(Self::Hydra)
+        } else if holds(PRTERUN) || (!is_srun && has_beside() == Some(true)) {
+            Some(Self::Prrte)
+        } else {
+            None
+        }
+    }
+}
+
+const PRTERUN: &str = "prterun";
+/// Hydra, linked statically, has some 5 MB.
+const LONGEST_LAUNCHER: u64 = 64 << 20;
+
+/// More bytes are not read of what commands and texts name.
+pub const MOST_BYTES: u64 = 4 << 20;
+
+/// What is in a file of so many bytes at most. A pipe would wait for who writes to it, and a device need not end.
 #[must_use]
-pub fn of_openmpi_5(launcher: &Path) -> bool {
-    let Some(text) = version(launcher) else { return false };
-    let number = text.split_once("(Open MPI) ").and_then(|(_, rest)| rest.split('.').next()?.parse().ok());
-    number.is_some_and(|number: u32| number >= 5)
+pub fn contents(file: &Path, most: u64) -> Option<Vec<u8>> {
+    fs::metadata(file).is_ok_and(|m| m.is_file() && m.len() <= most).then_some(())?;
+    let mut data = Vec::new();
+    File::open(file).ok()?.take(most).read_to_end(&mut data).ok()?;
+    Some(data)
 }
 
 /// What a launcher says of itself.
@@ -120,5 +161,34 @@ mod tests {
         assert_eq!(resolve(OsStr::new("./no-such-program")), None);
         assert_eq!(resolve(OsStr::new("/tmp")), None);
         assert_eq!(inspect(&env::current_exe().unwrap()).unwrap(), Target::Other);
+    }
+
+    #[test]
+    fn launchers_are_told_by_their_files_without_starting_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mpirun");
+        let of = |text: &str| {
+            fs::write(&file, format!("#!/bin/sh\necho >>{}\n# {text}\n", dir.path().join("ran").display()))
+                .unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            Starter::of(&file)
+        };
+        assert_eq!(of("libopen-rte.so.40"), Some(Starter::Orte));
+        assert_eq!(of("/opt/bin/prterun"), Some(Starter::Prrte));
+        assert_eq!(of("mpiexec.hydra"), Some(Starter::Hydra));
+        assert_eq!(of("srun"), None);
+        fs::write(dir.path().join(PRTERUN), "").unwrap();
+        assert_eq!(of(""), Some(Starter::Prrte));
+        assert!(!dir.path().join("ran").exists());
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (pipe, long) = (dir.path().join("pipe"), dir.path().join("long"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        fs::write(&long, "12345").unwrap();
+        assert_eq!([Path::new("/dev/zero"), &pipe, &long].map(|file| contents(file, 4)), [const { None }; 3]);
+        assert_eq!(contents(&long, 5).unwrap(), b"12345");
     }
 }

@@ -196,6 +196,8 @@ fn variables_of_the_users_reach_ranks_beside_ours() {
 /// Their variable, its `list` in a file of Open MPI's, and `-x` of a file.
 const LIST: &str = "mca_base_env_list = THEIRS=this\n";
 const EXPORT: &str = "-x THEIRS=this\n";
+/// As `--tune` has it, in quotes.
+const QUOTED: &str = "-mca mca_base_env_list 'THEIRS=this;MORE=2'\n";
 
 #[test]
 fn what_files_and_scripts_hand_on_reaches_ranks_beside_ours() {
@@ -213,11 +215,17 @@ fn what_files_and_scripts_hand_on_reaches_ranks_beside_ours() {
         write("program.sh", "echo got $THEIRS\nexec ./leaves\n")?;
         write("list", LIST)?;
         write("export", EXPORT)?;
+        write("quoted", QUOTED)?;
         // Without an interpreter's name: a shell is told to read them.
-        write("path.sh", &format!("{path} --mca mca_base_env_list THEIRS=this {rest}\n"))?;
+        let by_path = format!("{path} --mca mca_base_env_list THEIRS=this {rest}\n");
+        write("path.sh", &by_path)?;
+        // A comment in Latin-1.
+        fs::write(p.path("latin.sh"), [b"# M\xfcller\n", by_path.as_bytes()].concat())
+            .map_err(|e| e.to_string())?;
         write("plain.sh", &format!("{path} {rest}\n"))?;
         p.script("outer.sh", "#!/bin/sh\nsh ./path.sh\n")?;
-        let [list, export] = ["list", "export"].map(|file| p.path(file).display().to_string());
+        let [list, export, quoted] =
+            ["list", "export", "quoted"].map(|file| p.path(file).display().to_string());
         let st_record = place::program("st-record")?.display().to_string();
         for (file, command) in [
             (LIST, format!("{path} {rest}")),
@@ -225,8 +233,10 @@ fn what_files_and_scripts_hand_on_reaches_ranks_beside_ours() {
             (LIST, format!("sh -c '{name} {rest}'")),
             (LIST, "sh plain.sh".into()),
             ("", "sh path.sh".into()),
+            ("", "sh latin.sh".into()),
             ("", "./outer.sh".into()),
             ("", format!("{path} --tune {list} {rest}")),
+            ("", format!("{path} --tune {quoted} {rest}")),
             ("", format!("sh -c '{path} --tune {list} {rest}'")),
             ("", format!("sh -c '{path} --tune {export} {rest}'")),
             (EXPORT, "sh plain.sh".into()),
