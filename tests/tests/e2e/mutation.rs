@@ -21,6 +21,10 @@ const NOT_MADE: [(&str, &str); 5] = [
 ];
 const TOLERANT: &str = "MPICH's device has no code for it: the call ends the program by an assertion";
 
+/// Rows from this number on are of functions that MPI 4.1 and 5.0 brought: neither MPI has them that these programs are built for
+/// (`libraries.rs` has one that calls some).
+const OF_NEWER_MPIS: CallId = CallId(827);
+
 /// Changes of a row that no program can notice, and why: function, mutation.
 const UNNOTICED: [(&str, &str, &str); 2] = [
     (
@@ -265,7 +269,7 @@ fn corrupting_a_row_of_the_call_table_is_noticed() {
         let row = CallTable::builtin().by_name(&line.name).unwrap();
         let witnesses: Vec<_> = exhibits.iter().filter(|e| e.makes(row.id)).collect();
         if witnesses.is_empty() {
-            if !NOT_MADE.iter().any(|(name, _)| *name == line.name) {
+            if row.id < OF_NEWER_MPIS && !NOT_MADE.iter().any(|(name, _)| *name == line.name) {
                 not_made.push(line.name.as_str());
             }
             continue;
