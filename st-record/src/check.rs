@@ -394,6 +394,13 @@ fn some(names: &[String]) -> String {
 mod tests {
     use super::*;
 
+    /// As [`super::check`], whether or not the recorder has been built: these tests are run before it is.
+    fn check(words: &[OsString], lines_of_python: bool) -> Report {
+        let mut report = super::check(words, lines_of_python);
+        report.problems.retain(|problem| !problem.starts_with(LIBRARY));
+        report
+    }
+
     #[test]
     fn an_interpreter_whose_frames_cannot_be_read_is_a_problem_where_its_lines_are_asked_for() {
         let home = tempfile::tempdir().unwrap();
