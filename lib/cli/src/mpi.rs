@@ -28,17 +28,18 @@ pub fn find_common(name: &str) -> Result<PathBuf> {
 ///
 /// As [`Mpi::find`].
 pub fn find_common_for(program: &Path, name: &str) -> Result<PathBuf> {
-    find_in(program, "", name, "")
+    find_in(program, None, name)
 }
 
-/// The file `name` in a directory of its kind; `whose` says in the error what it was not built for.
-fn find_in(program: &Path, directory: &str, name: &str, whose: &str) -> Result<PathBuf> {
+/// The file `name` that was built for an MPI, or for all.
+fn find_in(program: &Path, mpi: Option<Mpi>, name: &str) -> Result<PathBuf> {
     let named = env::var_os(LIBRARY_PATH).map(PathBuf::from);
-    let places = places(program, named.as_deref(), directory, name);
+    let places = places(program, named.as_deref(), mpi.map_or("", Mpi::name), name);
     if let Some(found) = places.iter().find(|place| place.is_file()) {
         return Ok(found.clone());
     }
     let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+    let whose = mpi.map_or_else(String::new, |mpi| format!(" for {mpi}"));
     bail!("{name} was not built{whose}: no {}", looked.join(", no "))
 }
 
@@ -81,7 +82,7 @@ impl Mpi {
     ///
     /// As [`Mpi::find`].
     pub fn find_for(self, program: &Path, name: &str) -> Result<PathBuf> {
-        find_in(program, self.name(), name, &format!(" for {self}"))
+        find_in(program, Some(self), name)
     }
 }
 

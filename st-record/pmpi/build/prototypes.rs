@@ -8,7 +8,7 @@ use st_model::calls::{ADDED, CallTable, STANDARD, names};
 use std::collections::BTreeMap;
 
 /// How a parameter or result is passed.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Type {
     /// An `int`.
     Int,
@@ -47,25 +47,6 @@ impl Type {
             Self::Longs => quote!(*mut i64),
             Self::Handles => quote!(Handles),
             Self::Files => quote!(Files),
-        }
-    }
-
-    /// As the tests compare it with headers.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Int => "int",
-            Self::Long => "long",
-            Self::Double => "double",
-            Self::Handle => "handle",
-            Self::File => "file",
-            Self::Word => "word",
-            Self::Buffer => "buffer",
-            Self::Status => "status",
-            Self::Text => "text",
-            Self::Ints => "ints",
-            Self::Longs => "longs",
-            Self::Handles => "handles",
-            Self::Files => "files",
         }
     }
 
@@ -157,9 +138,8 @@ fn function(name: &str, params: &str, large: bool) -> Result<Function, String> {
 /// All of them as text, a line each, for the tests.
 pub(crate) fn text(functions: &BTreeMap<String, Function>) -> String {
     let line = |(name, f): (&String, &Function)| {
-        let words: Vec<_> =
-            std::iter::once(f.result).chain(f.params.iter().copied()).map(Type::word).collect();
-        format!("{name} {}\n", words.join(" "))
+        let types = f.params.iter().fold(format!("{:?}", f.result), |all, one| format!("{all} {one:?}"));
+        format!("{name} {types}\n")
     };
     functions.iter().map(line).collect()
 }

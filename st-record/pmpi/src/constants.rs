@@ -101,14 +101,10 @@ pub(crate) fn predefined(section: &str, null: u64) -> HashMap<u64, &'static str,
 
 /// Selects a family for a test, as long as the result lives.
 #[cfg(test)]
-pub(crate) fn selected(family: Family) -> impl Drop {
-    use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(crate) fn selected(family: Family) -> std::sync::MutexGuard<'static, ()> {
+    use std::sync::{Mutex, PoisonError};
     static LOCK: Mutex<()> = Mutex::new(());
-    struct Selected(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
-    impl Drop for Selected {
-        fn drop(&mut self) {}
-    }
-    let guard = Selected(LOCK.lock().unwrap_or_else(PoisonError::into_inner));
+    let guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: nothing is found.
     unsafe { select(family, |_| std::ptr::null()) };
     guard

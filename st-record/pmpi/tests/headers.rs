@@ -12,20 +12,24 @@ const TABLE: &str = include_str!("../families.txt");
 /// The functions as the recorder is built for them.
 const PROTOTYPES: &str = include_str!(concat!(env!("OUT_DIR"), "/prototypes.txt"));
 
-/// A family: the size of its statuses, by which it is known here, and what its handles and pointers to them are.
+/// A family: its column of the table, and what its handles are and pointers to them lead to.
 #[derive(Clone, Copy)]
-struct Family {
+struct Family<'a> {
     column: usize,
-    status: &'static str,
+    status: &'a str,
     handle: &'static str,
     handles: &'static str,
 }
 
-const FAMILIES: [Family; 3] = [
-    Family { column: 0, status: "24", handle: "p", handles: "p8" },
-    Family { column: 1, status: "20", handle: "i4", handles: "p4" },
-    Family { column: 2, status: "32", handle: "p", handles: "p8" },
-];
+impl<'a> Family<'a> {
+    /// The one whose statuses have this size.
+    fn of(status: &'a str, sizes: &[&str]) -> Self {
+        let column = sizes.iter().position(|size| *size == status).unwrap();
+        // MPICH's handles are integers.
+        let [handle, handles] = if column == 1 { ["i4", "p4"] } else { ["p", "p8"] };
+        Self { column, status, handle, handles }
+    }
+}
 
 /// Compiler wrappers of all MPIs: those of the machine, and those that `tools/wheels` installs.
 fn wrappers(root: &Path) -> Vec<PathBuf> {
@@ -41,21 +45,21 @@ fn wrappers(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a parameter of the header's is of our type.
-fn fits(ours: &str, theirs: &str, family: Family) -> bool {
+fn fits(ours: &str, theirs: &str, family: Family<'_>) -> bool {
     match ours {
-        "int" => theirs == "i4",
-        "long" => theirs == "i8",
-        "double" => theirs == "double",
-        "handle" => theirs == family.handle,
-        "file" => theirs == "p",
-        "word" => theirs == "i4" || theirs == "i8" || theirs.starts_with('p'),
-        "buffer" => theirs.starts_with('p'),
-        "status" => theirs.strip_prefix('p') == Some(family.status),
-        "text" => theirs == "p1",
+        "Int" => theirs == "i4",
+        "Long" => theirs == "i8",
+        "Double" => theirs == "double",
+        "Handle" => theirs == family.handle,
+        "File" => theirs == "p",
+        "Word" => theirs == "i4" || theirs == "i8" || theirs.starts_with('p'),
+        "Buffer" => theirs.starts_with('p'),
+        "Status" => theirs.strip_prefix('p') == Some(family.status),
+        "Text" => theirs == "p1",
         // Three at a time, as ranges.
-        "ints" => theirs == "p4" || theirs == "p12",
-        "longs" | "files" => theirs == "p8",
-        "handles" => theirs == family.handles,
+        "Ints" => theirs == "p4" || theirs == "p12",
+        "Longs" | "Files" => theirs == "p8",
+        "Handles" => theirs == family.handles,
         _ => false,
     }
 }
@@ -70,7 +74,7 @@ fn compare(said: &str) -> (usize, Vec<String>) {
     let prototypes: BTreeMap<_, _> = PROTOTYPES.lines().filter_map(|l| l.split_once(' ')).collect();
     let lines: Vec<_> = said.lines().filter_map(|l| l.split_once(' ')).collect();
     let size = lines.iter().find(|(name, _)| *name == "sizeof(MPI_Status)").unwrap().1;
-    let family = FAMILIES.into_iter().find(|f| f.status == size).unwrap();
+    let family = Family::of(size, &constants["sizeof(MPI_Status)"]);
     let (mut n, mut differ) = (0, Vec::new());
     for (name, theirs) in lines {
         if let Some(values) = constants.get(name) {

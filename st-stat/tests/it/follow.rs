@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -89,6 +89,15 @@ fn end(mut ranks: Child) {
     ranks.wait().unwrap();
 }
 
+/// What st-record has while it records into `app.st` of a directory, and the process that stands for its ranks.
+fn recording(home: &Path) -> (PathBuf, Child) {
+    let directory = home.join(format!("{RECORDING}abc123"));
+    fs::create_dir(&directory).unwrap();
+    let all = ranks();
+    fs::write(directory.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    (directory, all)
+}
+
 fn follow(directory: &Path, page: &Path) -> JoinHandle<anyhow::Result<Status>> {
     follow_with(directory, page, &[])
 }
@@ -128,10 +137,7 @@ fn calls(page: &Value) -> u64 {
 #[test]
 fn the_page_grows_with_the_run_and_ends_with_it() {
     let home = tempfile::tempdir().unwrap();
-    let job = home.path().join(format!("{RECORDING}abc123"));
-    fs::create_dir(&job).unwrap();
-    let all = ranks();
-    fs::write(job.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    let (job, all) = recording(home.path());
     let page = home.path().join("live.html");
     let following = follow(home.path(), &page);
     // Nobody is past MPI_Init.
@@ -188,11 +194,9 @@ fn ranks_that_are_killed_have_ended_early() {
 #[test]
 fn of_several_jobs_the_newest_is_shown_or_the_one_that_is_asked_for() {
     let home = tempfile::tempdir().unwrap();
-    let directory = home.path().join(format!("{RECORDING}abc123"));
+    let (directory, all) = recording(home.path());
     let second = directory.join(format!("{}2", st_cli::recording::JOB));
-    fs::create_dir_all(&second).unwrap();
-    let all = ranks();
-    fs::write(directory.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    fs::create_dir(&second).unwrap();
     // The first has ended, the second has not begun.
     stream(&directory.join(format!("{}.st", rank(0))), &[0]);
     let pages = ["newest", "first", "second", "third"].map(|name| home.path().join(format!("{name}.html")));
@@ -222,10 +226,7 @@ fn of_several_jobs_the_newest_is_shown_or_the_one_that_is_asked_for() {
 #[test]
 fn the_last_page_is_that_of_the_last_job_however_short_it_was() {
     let home = tempfile::tempdir().unwrap();
-    let directory = home.path().join(format!("{RECORDING}abc123"));
-    fs::create_dir_all(&directory).unwrap();
-    let all = ranks();
-    fs::write(directory.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    let (directory, all) = recording(home.path());
     [0, 1, 2].into_iter().for_each(|rank| journal(&directory, rank, all.id(), 2));
     let pages = ["last", "first"].map(|name| home.path().join(format!("{name}.html")));
     let options: [&[&str]; 2] = [&[], &["--job", "1"]];
@@ -246,10 +247,7 @@ fn the_last_page_is_that_of_the_last_job_however_short_it_was() {
 #[test]
 fn what_is_waited_for_is_said_once() {
     let home = tempfile::tempdir().unwrap();
-    let directory = home.path().join(format!("{RECORDING}abc123"));
-    fs::create_dir_all(&directory).unwrap();
-    let all = ranks();
-    fs::write(directory.join(NOTES), format!("app.st\nlauncher={}\n", all.id())).unwrap();
+    let (directory, all) = recording(home.path());
     let follows = |job: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_st-stat"))
             .args(["report", "--every", "1", "-o", "live.html", "--follow", "."])
