@@ -1,13 +1,15 @@
 //! Ordered sequences of ranks: the members of communicators and groups.
 
 use crate::num::saturate;
+use smallvec::SmallVec;
 use xxhash_rust::xxh3::Xxh3;
 
 /// A sequence of ranks in a given order, stored as arithmetic runs: the members of `MPI_COMM_WORLD` take one run
 /// whatever their number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct RankSeq {
-    runs: Vec<Run>,
+    /// Most have one: tables of a million ranks hold as many of them.
+    runs: SmallVec<[Run; 1]>,
     len: u64,
 }
 

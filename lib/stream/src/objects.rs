@@ -199,8 +199,10 @@ fn get_entry<T: Codec>(src: &mut In<'_, '_>) -> Result<Entry<T>, DecodeError> {
         1 => None,
         _ => return Err(DecodeError::Invalid("unknown form of family")),
     };
-    let mut of = Vec::new();
-    for i in 0..src.numbers.get_len(OF, &mut src.things)? {
+    let n = src.numbers.get_len(OF, &mut src.things)?;
+    // A vector that grows holds itself twice; what a stream only claims is not taken at once.
+    let mut of = Vec::with_capacity(n.min(1 << 20));
+    for i in 0..n {
         let ranks = numbers::get_set(&mut src.numbers, SET, src.context.ranks, &mut src.runs);
         let ranks = ranks.nth("object", i)?;
         let object: Named<T> = get_named(src, &ranks).nth("object", i)?;

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::FixedState;
 
 use crate::calls::{CallId, FIRST_UNKNOWN, Object};
-use crate::objects::{Comm, Group, Name, Op, SharedObject, Text, Type};
+use crate::objects::{Comm, Group, Name, Named, Op, SharedObject, Text, Type};
+use crate::ranklist::RankList;
 use crate::section::{Entry, Section, Sym, Symbol, Tables};
 use crate::sites::SiteTable;
 
@@ -66,8 +67,9 @@ impl Renaming {
 }
 
 impl United {
-    /// Adds a section's tables.
-    pub fn add(&mut self, section: &Section) -> Renaming {
+    /// Adds a section's sites and symbols, and numbers its objects, which [`United::take`] adds: who reads the section's
+    /// parameters asks its tables meanwhile.
+    pub fn number(&mut self, section: &Section) -> Renaming {
         if !section.sites.shares(&self.last.0) {
             let sites = section.sites.sites().iter().map(|s| self.sites.adopt(&section.sites, s)).collect();
             self.sites.add_names(section.sites.names());
@@ -80,25 +82,25 @@ impl United {
         });
         Renaming {
             symbols: symbols.collect(),
-            comms: self.comms.add(&section.tables.comms),
-            groups: self.groups.add(&section.tables.groups),
-            types: self.types.add(&section.tables.types),
-            ops: self.ops.add(&section.tables.ops),
-            wins: self.wins.add(&section.tables.wins),
-            files: self.files.add(&section.tables.files),
-            texts: self.texts.add(&section.tables.texts),
+            comms: self.comms.number(&section.tables.comms),
+            groups: self.groups.number(&section.tables.groups),
+            types: self.types.number(&section.tables.types),
+            ops: self.ops.number(&section.tables.ops),
+            wins: self.wins.number(&section.tables.wins),
+            files: self.files.number(&section.tables.files),
+            texts: self.texts.number(&section.tables.texts),
         }
     }
 
-    /// Adds only the objects of a section's tables, where the rest is known to be there.
-    pub fn add_objects(&mut self, tables: &Tables) {
-        self.comms.add(&tables.comms);
-        self.groups.add(&tables.groups);
-        self.types.add(&tables.types);
-        self.ops.add(&tables.ops);
-        self.wins.add(&tables.wins);
-        self.files.add(&tables.files);
-        self.texts.add(&tables.texts);
+    /// Adds the objects of a section's tables.
+    pub fn take(&mut self, tables: Tables) {
+        self.comms.take(tables.comms);
+        self.groups.take(tables.groups);
+        self.types.take(tables.types);
+        self.ops.take(tables.ops);
+        self.wins.take(tables.wins);
+        self.files.take(tables.files);
+        self.texts.take(tables.texts);
     }
 
     fn call(&mut self, call: CallId, tables: &Tables) -> CallId {
@@ -164,39 +166,59 @@ impl<T> Default for Table<T> {
     }
 }
 
-impl<T: Clone + PartialEq> Table<T> {
-    fn add(&mut self, entries: &[Entry<T>]) -> Vec<i64> {
-        let united = entries.iter().map(|e| {
-            let i = *self.by_family.entry(e.family).or_insert_with(|| {
-                self.entries.push(Entry { family: e.family, of: Vec::new() });
-                self.entries.len() - 1
-            });
-            for (ranks, object) in &e.of {
-                let of = &mut self.entries[i].of;
-                let new = narrow(of.len());
-                let first = *self.places.entry(key(i, object.name)).or_insert(new);
-                if first == new {
-                    of.push((ranks.clone(), object.clone()));
-                    continue;
+impl<T: PartialEq> Table<T> {
+    /// Where each entry is.
+    fn number(&mut self, entries: &[Entry<T>]) -> Vec<i64> {
+        entries.iter().map(|e| narrow(self.place(e.family))).collect()
+    }
+
+    fn place(&mut self, family: u128) -> usize {
+        *self.by_family.entry(family).or_insert_with(|| {
+            self.entries.push(Entry { family, of: Vec::new() });
+            self.entries.len() - 1
+        })
+    }
+
+    fn take(&mut self, entries: Vec<Entry<T>>) {
+        for entry in entries {
+            let i = self.place(entry.family);
+            if self.entries[i].of.is_empty() {
+                // Of a million ranks there are as many: they are not copied.
+                for (at, (_, object)) in entry.of.iter().enumerate() {
+                    self.note(key(i, object.name), at);
                 }
-                // Names are hashes, and so are keys: what else has this one is looked up among the others.
-                let at = first.to_usize();
-                if of.get(at).is_some_and(|(_, o)| o == object) {
-                    of[at].0.extend(ranks);
-                    continue;
-                }
-                let others = self.others.entry(key(i, object.name)).or_default();
-                match others.iter().find(|&&at| of.get(at).is_some_and(|(_, o)| o == object)) {
-                    Some(&at) => of[at].0.extend(ranks),
-                    None => {
-                        others.push(of.len());
-                        of.push((ranks.clone(), object.clone()));
-                    }
-                }
+                self.entries[i].of = entry.of;
+                continue;
             }
-            narrow(i)
-        });
-        united.collect()
+            for (ranks, object) in entry.of {
+                self.put(i, ranks, object);
+            }
+        }
+    }
+
+    fn put(&mut self, i: usize, ranks: RankList, object: Named<T>) {
+        let of = &mut self.entries[i].of;
+        let key = key(i, object.name);
+        // Names are hashes, and so are keys: what else has this one is looked up among the others.
+        let first = self.places.get(&key).map(|at| at.to_usize());
+        let others = first.and_then(|_| self.others.get(&key)).into_iter().flatten().copied();
+        let mut places = first.into_iter().chain(others);
+        match places.find(|&at| of.get(at).is_some_and(|(_, o)| *o == object)) {
+            Some(at) => of[at].0.extend(&ranks),
+            None => {
+                of.push((ranks, object));
+                let at = of.len() - 1;
+                self.note(key, at);
+            }
+        }
+    }
+
+    /// Where another object of a key is.
+    fn note(&mut self, key: u64, at: usize) {
+        let new = narrow(at);
+        if *self.places.entry(key).or_insert(new) != new {
+            self.others.entry(key).or_default().push(at);
+        }
     }
 
     /// The entries, the objects of each by the lowest rank that has them.

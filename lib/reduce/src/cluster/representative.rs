@@ -85,7 +85,7 @@ impl Cluster {
                 None => drop(self.hosts.insert(host.clone(), ranks.clone())),
             }
         }
-        let renaming = self.tables.add(&section);
+        let renaming = self.tables.number(&section);
         self.ended.extend(section.ended.iter().map(|e| renamed(e, &renaming)));
         if self.threads.len() < section.threads.len() && first {
             self.threads.resize_with(section.threads.len(), ThreadCluster::default);
@@ -97,6 +97,7 @@ impl Cluster {
             }
             into.add(&section, thread, &renaming, (options, follows));
         }
+        self.tables.take(section.tables);
         self.ranks.extend(&section.ranks);
         if options.keep_columns || first {
             for (into, thread) in self.threads.iter_mut().zip(section.threads) {

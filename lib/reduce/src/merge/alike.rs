@@ -128,7 +128,7 @@ impl Alike {
         }
         match &self.first {
             None => {
-                let renaming = self.united.add(&section);
+                let renaming = self.united.number(&section);
                 let keeps_symbols = renaming.symbols.iter().zip(0..).all(|(to, s)| *to == s);
                 if !keeps_symbols || !keep_their_numbers(&section.tables) {
                     return Ok(false);
@@ -145,7 +145,6 @@ impl Alike {
                 if !first.is_like(&section) || !alike(&self.threads, &section.threads) {
                     return Ok(false);
                 }
-                self.united.add_objects(&section.tables);
             }
         }
         let Some(First { renaming, .. }) = &self.first else { return Ok(false) };
@@ -154,6 +153,7 @@ impl Alike {
             into.times.add(thread, renaming);
             into.lanes.merge(&thread.lanes);
         }
+        self.united.take(section.tables);
         for (host, ranks) in section.hosts {
             match self.hosts.get_mut(&host) {
                 Some(all) => all.extend(&ranks),

@@ -166,7 +166,7 @@ impl Merger {
                 None => drop(self.hosts.insert(host.clone(), ranks.clone())),
             }
         }
-        let renaming = self.united.add(&section);
+        let renaming = self.united.number(&section);
         if let Some(tags) = &mut self.tags {
             tags.add(&section, &renaming);
         }
@@ -180,6 +180,7 @@ impl Merger {
             let how = Adding { users: &self.users, lossy: &self.lossy, review, budget: &self.budget };
             into.add(&section, i, thread, &renaming, &how)?;
         }
+        self.united.take(section.tables);
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ended.extend(section.ended.iter().map(|e| Ended {
             last: to(e.last),
