@@ -9,14 +9,19 @@ impl CallSites {
     #[must_use]
     pub fn meant(&self, text: &str) -> Vec<u32> {
         let all = || 0..self.len();
-        let number = text.strip_prefix("site ").unwrap_or(text);
-        let one = number.parse().ok().filter(|n| *n < self.len());
-        let described = || all().find(|n| self.describe(*n) == text);
-        if let Some(site) = one.or_else(described) {
+        if let Some(site) = self.numbered(text) {
             return vec![site];
         }
         let named: Vec<u32> = all().filter(|n| self.is_named(*n, text)).collect();
         if named.is_empty() { all().filter(|n| self.is_on_stack(*n, text)).collect() } else { named }
+    }
+
+    /// The site whose number a text is, as programs print it: `3`, `site 3`, `site 3, exchange stencil.c:120`.
+    #[must_use]
+    pub fn numbered(&self, text: &str) -> Option<u32> {
+        let number = text.strip_prefix("site ").unwrap_or(text);
+        let one = number.parse().ok().filter(|n| *n < self.len());
+        one.or_else(|| (0..self.len()).find(|n| self.describe(*n) == text))
     }
 
     /// Whether a text that a user gives means a site: a text that is printed of its place or of its innermost function or

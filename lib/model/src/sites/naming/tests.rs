@@ -152,5 +152,6 @@ fn users_may_name_a_site_by_all_that_is_printed() {
         assert_eq!(all.meant(text), [0], "{text}");
     }
     assert!(all.meant("1").is_empty() && all.meant("").is_empty() && all.meant("site").is_empty());
+    assert_eq!((all.numbered("site 0"), all.numbered("exchange"), all.numbered("1")), (Some(0), None, None));
     assert_eq!(all.stack(0)[..2], ["libmpi_mpifh.so.40+0x10", "exchange halo.c:12"]);
 }
