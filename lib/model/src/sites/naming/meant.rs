@@ -47,8 +47,14 @@ impl CallSites {
     }
 }
 
-/// Whether a name begins with a text up to the end of a word.
+/// Whether a name begins with a text up to the end of a word, or is what a table without room for it made that text of.
 fn begins(name: &str, text: &str) -> bool {
+    if let Some(end) = text.strip_prefix('…') {
+        return !end.is_empty() && name.ends_with(end);
+    }
+    if let Some(beginning) = text.strip_suffix('…') {
+        return !beginning.is_empty() && name.starts_with(beginning);
+    }
     let rest = name.strip_prefix(text);
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
