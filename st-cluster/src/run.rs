@@ -8,14 +8,15 @@ use anyhow::{Result, anyhow};
 use st_cli::options::Waits;
 use st_cli::transport::{self, Transport};
 use st_cli::{
-    Amount, Batch, Finished, Output, Share, Status, UsageError, Whole, each_batch, each_section_of, engine,
-    step,
+    Amount, Batch, Finished, Output, Share, Status, UsageError, Whole, call_sites, each_batch,
+    each_section_of, engine, step,
 };
 use st_explain::Folding;
 use st_model::calls::Lane;
 use st_model::section::Section;
 use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
+use st_reduce::user;
 use st_stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
 
 use crate::args::Args;
@@ -181,7 +182,15 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
 }
 
 fn clustering(args: &Args) -> Result<Clustering> {
-    Ok(Clustering(args.options().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?))
+    let options = args.options().map_err(usage)?;
+    if args.known.has_places() {
+        user::find(&options.users, call_sites(&args.inputs, &args.input)?.as_ref()).map_err(usage)?;
+    }
+    Ok(Clustering(options))
+}
+
+fn usage(error: user::Error) -> UsageError {
+    UsageError(format!("{:#}", anyhow!(error)))
 }
 
 /// What has been read, as far as it can be put into clusters.
@@ -262,15 +271,13 @@ fn finish(
             why => why.iter().for_each(|why| args.talk.detail(NAME, why)),
         }
     }
+    user::check(&how.0.users, &sections).map_err(usage)?;
     let mut clusters = how.root(sections)?;
     if args.folded() > 0 {
         clusters.sections.iter_mut().for_each(fold);
     }
     drop(clustering);
     report(args, &clusters, all.dropped);
-    for p in how.0.users.iter().filter(|p| !p.met()) {
-        args.talk.warn(NAME, format_args!("--param {p}: there are no such calls"));
-    }
     if !args.keep_all {
         clusters.sections.iter().try_for_each(|s| writer.section(s))?;
     }

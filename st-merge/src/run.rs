@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use st_cli::options::Waits;
 use st_cli::transport::{self, Transport};
-use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, each_batch, engine, step};
+use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, call_sites, each_batch, engine, step};
 use st_explain::{Folding, Unkept};
 use st_model::header::SPENT;
 use st_model::section::Section;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
+use st_reduce::user;
 use st_stream::{Stored, Writer};
 
 use crate::args::Args;
@@ -91,15 +92,23 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
 }
 
 fn merging(args: &Args) -> Result<Merging> {
+    let users = args.known.params().map_err(usage)?;
+    if args.known.has_places() {
+        user::find(&users, call_sites(&args.inputs, &args.input)?.as_ref()).map_err(usage)?;
+    }
     Ok(Merging {
         keep_columns: args.keep_columns || args.keeping.waits.most() > 0,
         rounding: args.quantise.unwrap_or(0),
         loops: args.loops.into(),
-        users: args.known.params().map_err(|e| UsageError(format!("{:#}", anyhow!(e))))?,
+        users,
         lossy: args.lossy(),
         watch_tags: args.drop_tags,
         budget: args.steps.budget(),
     })
+}
+
+fn usage(error: user::Error) -> UsageError {
+    UsageError(format!("{:#}", anyhow!(error)))
 }
 
 /// What is kept of waits where exact times are folded.
@@ -230,6 +239,7 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
     }
     let (mut merger, budget) = (all.tree.how().root(), all.tree.how().budget.clone());
     let mut sections = all.tree.finish()?;
+    user::check(merger.params(), &sections).map_err(usage)?;
     let ranks = |section: &Section| section.ranks.len();
     let merging =
         args.talk.progress(NAME, "merging", Amount::Things("ranks", sections.iter().map(ranks).sum()));
@@ -264,9 +274,6 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
     }
     if let Some(before) = all.rounded.filter(|_| args.quantise.is_some()) {
         args.talk.warn(NAME, format_args!("times that are rounded to {before} ns already stay as they are"));
-    }
-    for p in merger.params().iter().filter(|p| !p.met()) {
-        args.talk.warn(NAME, format_args!("--param {p}: there are no such calls"));
     }
     write(args, merger, &mut whole, &mut out)?;
     drop(writing);

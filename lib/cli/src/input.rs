@@ -51,7 +51,8 @@ impl Input {
         }
         reads(path)?;
         let name = path.display().to_string();
-        let file = File::open(path).with_context(|| format!("{name}: cannot open"))?;
+        let why = if name.starts_with('-') { " (options come before --)" } else { "" };
+        let file = File::open(path).with_context(|| format!("{name}: cannot open{why}"))?;
         if file.metadata().is_ok_and(|found| found.is_dir()) {
             bail!("{name}: is a directory");
         }
@@ -288,6 +289,13 @@ fn without_zeros(digits: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_that_is_taken_for_a_file_is_told_from_one() {
+        let said = |name: &str| Input::open(Path::new(name)).err().unwrap().to_string();
+        assert_eq!(said("--partial"), "--partial: cannot open (options come before --)");
+        assert_eq!(said("no-such.st"), "no-such.st: cannot open");
+    }
 
     #[test]
     fn a_directory_is_its_streams_in_order_of_rank() {

@@ -46,6 +46,6 @@ pub use share::Share;
 pub use status::{
     Elsewhere, FailedCheck, InvalidStream, Status, UsageError, line_and_code, reader_left, report,
 };
-pub use symbols::Symbols;
+pub use symbols::{Symbols, call_sites};
 pub use traces::{Whole, each_section, each_section_of, each_stored_of, step};
 pub use units::{bytes, duration};

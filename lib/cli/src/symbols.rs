@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::Args;
 use st_model::sites::{CallSites, SiteTable};
 use st_symbols::Resolver;
 
-use crate::options::Talk;
+use crate::expand;
+use crate::options::{StreamIn, Talk};
+use crate::traces::each_stored_of;
 
 /// Where names of call sites are looked for that are not in a trace.
 #[derive(Args, Clone, Debug, Default)]
@@ -39,4 +42,22 @@ impl Symbols {
         }
         sites
     }
+}
+
+/// The call sites of the streams that `paths` stand for, by the numbers and names that programs print of them; nothing if not all are
+/// files, which can be read again.
+///
+/// # Errors
+///
+/// As [`crate::each_section`], but for what is wrong inside sections.
+pub fn call_sites(paths: &[PathBuf], input: &StreamIn) -> Result<Option<CallSites>> {
+    if !expand(paths)?.iter().all(|path| path.is_file()) {
+        return Ok(None);
+    }
+    let mut tables = Vec::new();
+    let _ = each_stored_of(paths, input, |_, _, stored| {
+        tables.push(stored.sites().clone());
+        Ok(())
+    })?;
+    Ok(Some(Symbols::default().named(&tables).0))
 }

@@ -12,7 +12,8 @@ pub struct Known {
     ///
     /// TARGET is FUNCTION:PARAMETER, FUNCTION@PLACE:PARAMETER or @PLACE:PARAMETER, with PLACE a
     /// function or a frame of call sites' stacks, as programs print them: exchange, stencil.c:120, exchange stencil.c:120,
-    /// solver+0x1234, with or without the path; a label, or how it begins. TARGET may end in a condition,
+    /// solver+0x1234, with or without the path; a label, or how it begins; of files also the number of a call site, as
+    /// st-view and st-stat print it of the same files: site 3. One that no call has is an error. TARGET may end in a condition,
     /// as in MPI_Send:dest[n%2==0]. EXPRESSION is one of C, of integers, with me (the rank in the call's
     /// communicator), size (of that) and n (which of the rank's calls from there it is, from 0). Values are stored as
     /// differences from the expression, so that ranks for which it is true become equal, and nothing changes for
@@ -25,6 +26,12 @@ pub struct Known {
 }
 
 impl Known {
+    /// Whether it matters which call sites there are.
+    #[must_use]
+    pub fn has_places(&self) -> bool {
+        self.param.chunks_exact(2).any(|pair| pair[0].contains('@'))
+    }
+
     /// The expressions.
     ///
     /// # Errors

@@ -1,14 +1,12 @@
 //! What a user knows: expressions for parameters of calls.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use st_model::calls::{CallId, CallTable};
 use st_model::expr::{self, Expr};
 use st_model::form::Form;
-use st_model::section::Section;
+use st_model::section::{Section, Symbol};
 use st_model::sites::{CallSites, Site, SiteTable};
 
 /// An expression for a slot of a function's calls, or of the calls from a place.
@@ -23,14 +21,6 @@ pub struct Param {
     expr: Expr,
     /// As it was given.
     target: String,
-    /// Of this one and its copies.
-    met: Arc<AtomicBool>,
-}
-
-impl fmt::Display for Param {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.target)
-    }
 }
 
 /// Why an expression for a parameter cannot be used.
@@ -60,6 +50,17 @@ pub enum Error {
         /// What is wrong with it.
         #[source]
         source: expr::Error,
+    },
+    /// A number of a call site, where not all call sites are known.
+    #[error("--param {0}: numbers of call sites take files, which can be read twice; names do not")]
+    Number(String),
+    /// It is for none of the calls.
+    #[error("--param {target}: there are no such calls{others}")]
+    Unmet {
+        /// The target.
+        target: String,
+        /// Targets that would have been met.
+        others: String,
     },
     /// A definition that is none.
     #[error("{0}: not NAME=NUMBER")]
@@ -99,13 +100,14 @@ impl Param {
         let parse = |text: &str| {
             Expr::parse(text, constants).map_err(|source| Error::Expr { text: text.to_owned(), source })
         };
-        let (head, condition) = match target.split_once('[') {
-            Some((head, rest)) => (head, Some(rest.strip_suffix(']').ok_or_else(bad)?)),
+        // Names of functions may have brackets, too.
+        let (head, condition) = match target.strip_suffix(']').and_then(|all| all.rsplit_once('[')) {
+            Some((head, condition)) => (head, Some(condition)),
             None => (target, None),
         };
         let (calls, slot) = head.rsplit_once(':').ok_or_else(bad)?;
         let (function, place) = calls.split_once('@').unwrap_or((calls, ""));
-        if slot.is_empty() || calls.is_empty() {
+        if slot.is_empty() || calls.is_empty() || slot.contains('[') {
             return Err(bad());
         }
         let call = if function.is_empty() { None } else { Some(known(function, slot)?) };
@@ -124,7 +126,6 @@ impl Param {
             slot: slot.to_owned(),
             expr,
             target: target.to_owned(),
-            met: Arc::default(),
         })
     }
 
@@ -139,11 +140,78 @@ impl Param {
         })
     }
 
-    /// Whether some call was met that it is for.
-    #[must_use]
-    pub fn met(&self) -> bool {
-        self.met.load(Ordering::Relaxed)
+    /// Whether it is for a symbol's calls, if they have its parameter.
+    fn is_for(&self, section: &Section, symbol: Symbol) -> bool {
+        let here = |site| self.means(&section.sites, site);
+        self.call.is_none_or(|call| call == symbol.call)
+            && (self.place.is_empty() || section.sites.get(symbol.site).is_some_and(here))
     }
+}
+
+/// Finds the call sites that expressions, and copies of these, are for, among all of an input, by what programs print of them:
+/// numbers, too. Where not all of them are known, each is found by its own names when it is met.
+///
+/// # Errors
+///
+/// If one is a number then.
+pub fn find(params: &[Param], all: Option<&CallSites>) -> Result<(), Error> {
+    for p in params.iter().filter(|p| !p.place.is_empty()) {
+        let Some(all) = all else {
+            let number = p.place.strip_prefix("site ").unwrap_or(&p.place);
+            if number.starts_with(|c: char| c.is_ascii_digit()) && number.parse::<u32>().is_ok() {
+                return Err(Error::Number(p.target.clone()));
+            }
+            continue;
+        };
+        let one = all.numbered(&p.place);
+        let named = |n| all.is_named(n, &p.place) || all.is_on_stack(n, &p.place);
+        let mut known = p.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        for (n, site) in (0..).zip(all.table().sites()) {
+            known.insert(site.id, one.map_or_else(|| named(n), |one| one == n));
+        }
+    }
+    Ok(())
+}
+
+/// Most targets that are named.
+const NAMED: usize = 4;
+
+/// Whether each expression is for some of the sections' calls.
+///
+/// # Errors
+///
+/// Of the first that is for none: which targets would be for some.
+pub fn check(params: &[Param], sections: &[Section]) -> Result<(), Error> {
+    let symbols = || sections.iter().flat_map(|s| s.symbols.iter().map(move |symbol| (s, *symbol)));
+    for p in params {
+        let has = |symbol: &Symbol| CallTable::builtin().slots(symbol.call).iter().any(|s| s.name == p.slot);
+        if !symbols().any(|(section, symbol)| has(&symbol) && p.is_for(section, symbol)) {
+            return Err(Error::Unmet { target: p.target.clone(), others: others(p, sections, has) });
+        }
+    }
+    Ok(())
+}
+
+/// Targets that would be met in the place of one that is not: of other places, else of other functions.
+fn others(p: &Param, sections: &[Section], has: impl Fn(&Symbol) -> bool) -> String {
+    let name = |symbol: &Symbol| CallTable::builtin().get(symbol.call).map_or("", |row| &*row.name);
+    let (mut here, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
+    for section in sections {
+        let sites = CallSites::of([&section.sites]);
+        for symbol in section.symbols.iter().filter(|s| has(s)) {
+            elsewhere.insert(format!("{}:{}", name(symbol), p.slot));
+            let place = sites.apart(symbol.site).unwrap_or_else(|| sites.place(symbol.site));
+            if p.call.is_none_or(|call| call == symbol.call) && !place.is_empty() {
+                here.insert(format!("{}@{place}:{}", name(symbol), p.slot));
+            }
+        }
+    }
+    let all = if here.is_empty() { elsewhere } else { here };
+    let mut listed: Vec<String> = all.iter().take(NAMED).cloned().collect();
+    if all.len() > NAMED {
+        listed.push(format!("{} more", all.len() - NAMED));
+    }
+    if listed.is_empty() { format!(", none has {}", p.slot) } else { format!(", but {}", listed.join(", ")) }
 }
 
 fn known(function: &str, slot: &str) -> Result<CallId, Error> {
@@ -160,12 +228,7 @@ fn known(function: &str, slot: &str) -> Result<CallId, Error> {
 pub(crate) fn form(params: &[Param], section: &Section, sym: usize, slot: &str) -> Option<Form> {
     let symbol = section.symbols.get(sym)?;
     let mut found: Option<Expr> = None;
-    for p in params.iter().filter(|p| p.slot == slot && p.call.is_none_or(|c| c == symbol.call)) {
-        let site = section.sites.get(symbol.site);
-        if !p.place.is_empty() && !site.is_some_and(|s| p.means(&section.sites, s)) {
-            continue;
-        }
-        p.met.store(true, Ordering::Relaxed);
+    for p in params.iter().filter(|p| p.slot == slot && p.is_for(section, *symbol)) {
         found = match found {
             None => Some(p.expr),
             Some(before) => before.plus(p.expr).ok().or(Some(before)),

@@ -123,7 +123,7 @@ fn clusters_stand_for_their_ranks() {
     let square = "st-kernels transpose --paper --ranks 64 | st-cluster --signature paper -v";
     let formula = "'me % q * q + me / q'";
     let forced = "st-kernels workers --paper --ranks 24 | st-cluster --force-merge dest,source,count";
-    let more: [(String, &str, &[&str]); 18] = [
+    let more: [(String, &str, &[&str]); 20] = [
         (
             format!(
                 "{wavefront} | st-cluster | st-stat clusters --draw g.png >/dev/null && head -c4 g.png | tail -c3 && rm g.png"
@@ -141,9 +141,15 @@ fn clusters_stand_for_their_ranks() {
         ),
         (
             "st-cluster --param MPI_Sendrecv:dest me+1 a.st >/dev/null".into(),
-            "0",
-            &["there are no such calls"],
+            "2",
+            &["there are no such calls, but "],
         ),
+        (
+            "st-merge --param '@site 99:dest' 0 a.st >/dev/null".into(),
+            "2",
+            &["there are no such calls, but "],
+        ),
+        ("cat a.st | st-merge --param '@site 0:dest' 0 >/dev/null".into(), "0 2", &["take files"]),
         ("st-cluster --param MPI_Send:dest me+ a.st >/dev/null".into(), "2", &["expected"]),
         (format!("{forced} | st-view --check"), "0 0 0", &["calls ok", "counts voided"]),
         (format!("{forced} | st-merge | st-view --check"), "0 0 0 0", &["calls ok", "counts voided"]),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use st_cli::{Amount, FailedCheck, Output, Status, UsageError, counted, engine, grouped};
+use st_cli::{Amount, FailedCheck, Output, Screen, Status, UsageError, counted, engine, grouped, wrapped};
 use st_explain::PhasesBy;
 use st_model::num::{Exact as _, float};
 use st_model::project;
@@ -195,13 +195,20 @@ fn written(
 /// The formats, a line each.
 fn list() -> Result<()> {
     let mut out = Output::text(Path::new("-"))?;
-    for kind in formats::ALL {
-        let endings = kind.endings.join(" ");
-        writeln!(out, "{:<9} {endings:<25} {}", kind.name, kind.about)?;
-    }
-    let read = import::names().join(", ");
-    writeln!(out, "{:<9} {:<25} a stream, of what others have written: {read}", import::ST, import::ENDING)?;
+    let width = Screen::of(&out).width;
+    listed(width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     out.commit()
+}
+
+/// The formats, with the endings of names that mean them, in lines of so many characters.
+fn listed(width: usize) -> Vec<String> {
+    let format = |name: &str, endings: &str, about: &str| {
+        let others = " ".repeat(36);
+        wrapped(about.split(' '), width, [&format!("{name:<9} {endings:<25} "), &others])
+    };
+    let written = formats::ALL.iter().map(|kind| format(kind.name, &kind.endings.join(" "), kind.about));
+    let read = format!("a stream, of what others have written: {}", import::names().join(", "));
+    written.chain([format(import::ST, import::ENDING, &read)]).flatten().collect()
 }
 
 /// The format that is asked for, or that the output's name tells.
@@ -299,5 +306,16 @@ fn megabytes(bytes: u64) -> String {
     match bytes {
         0..10_000_000 => format!("{} kB", grouped(bytes.div_ceil(1000))),
         _ => format!("{} MB", grouped(bytes.div_ceil(1_000_000))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_formats_fits_its_width() {
+        assert!(listed(80).iter().all(|line| line.chars().count() <= 80));
+        assert_eq!(listed(usize::MAX).len(), formats::ALL.len() + 1);
     }
 }

@@ -251,7 +251,7 @@ fn of_frame(sites: &SiteTable, frame: &Frame) -> Vec<Location> {
 
 /// The texts that stand for a location.
 fn words(location: &Location, text: String) -> Vec<String> {
-    let mut all = vec![text];
+    let mut all = vec![abbreviated(&text), text];
     all.extend(location.source());
     all.extend(
         location

@@ -1,6 +1,7 @@
 //! Expressions that users give: the formulas of the papers, and what is not true.
 
 use std::collections::HashMap;
+use std::slice;
 
 use crate::common::recorder;
 use st_capture::record::RankRecorder;
@@ -8,10 +9,10 @@ use st_model::calls::CallTable;
 use st_model::check::check;
 use st_model::names::{Location, Names};
 use st_model::section::{Elastic, Form, Section};
-use st_model::sites::{Frame, Module, SiteTable};
+use st_model::sites::{CallSites, Frame, Module, SiteTable};
 use st_reduce::cluster::{Clusterer, Options as ClusterOptions};
 use st_reduce::merge::Merger;
-use st_reduce::user::{Error, Param, constants};
+use st_reduce::user::{Error, Param, check as check_params, constants, find};
 use st_stream::{Trace, WriteOptions};
 
 const ROUNDS: i64 = 6;
@@ -42,7 +43,7 @@ fn rank(rank: u32, ranks: u32, transposed: impl Fn(i64) -> i64, np2: i64) -> Sec
 fn merged(sections: &[Section], params: Vec<Param>) -> Section {
     let mut m = Merger::new(false).with(params);
     sections.iter().for_each(|s| m.add(s.clone()).unwrap());
-    assert!(m.params().iter().all(Param::met));
+    check_params(m.params(), sections).unwrap();
     let merged = m.finish();
     for (s, rank) in sections.iter().flat_map(|s| s.ranks.iter().map(move |r| (s, r))) {
         let words = |s: &Section| -> Vec<Vec<i64>> {
@@ -230,9 +231,42 @@ fn places_are_called_what_programs_call_them() {
         ("cg+0x101", false),
         ("exch", false),
     ] {
-        let mut m = Merger::new(false).with(vec![param(&format!("MPI_Send@{place}:dest"), "me ^ 1", &[])]);
-        m.add(section.clone()).unwrap();
-        assert_eq!(m.params()[0].met(), met, "{place}");
+        let params = [param(&format!("MPI_Send@{place}:dest"), "me ^ 1", &[])];
+        // One by one, and among all.
+        let checked = || check_params(&params, slice::from_ref(&section)).is_ok();
+        assert_eq!(checked(), met, "{place}");
+        find(&params, Some(&CallSites::of([&section.sites]))).unwrap();
+        assert_eq!(checked(), met, "{place}");
+    }
+}
+
+#[test]
+fn call_sites_have_their_numbers_where_all_are_known() {
+    let section = rank(3, 4, |me| me ^ 1, 2);
+    let all = CallSites::of([&section.sites]);
+    for (place, met) in
+        [("site 2", true), ("2", true), ("site 2, cg.f:7", true), ("site 1", false), ("7", false)]
+    {
+        let params = [param(&format!("MPI_Send@{place}:dest"), "me ^ 1", &[])];
+        let alone = find(&params, None);
+        assert_eq!(alone.is_err(), !place.contains(','), "{place}");
+        find(&params, Some(&all)).unwrap();
+        assert_eq!(check_params(&params, slice::from_ref(&section)).is_ok(), met, "{place}");
+    }
+}
+
+#[test]
+fn what_no_call_has_is_said_with_what_there_is() {
+    let section = rank(3, 4, |me| me ^ 1, 2);
+    for (target, said) in [
+        ("MPI_Send@nowhere:dest", ", but MPI_Send@cg.f:7:dest"),
+        ("@nowhere:key", ", but MPI_Comm_split@ft.f:12:key, MPI_Comm_split@ft.f:13:key"),
+        ("MPI_Isend:dest", ", but MPI_Send:dest"),
+        ("@cg.f:7:op", ", none has op"),
+    ] {
+        let error = check_params(&[param(target, "me", &[])], slice::from_ref(&section)).unwrap_err();
+        let expected = Error::Unmet { target: target.into(), others: said.into() };
+        assert_eq!(error, expected);
     }
 }
 
@@ -259,6 +293,7 @@ fn what_cannot_be_understood_is_said() {
     assert!(matches!(error("MPI_Send:root", "me"), Error::Slot { .. }));
     assert!(matches!(error("MPI_Send:dest", "me +"), Error::Expr { .. }));
     assert!(matches!(error("MPI_Send:dest[n", "me"), Error::Target(_)));
+    assert!(Param::new("MPI_Send@f<[i32]> a.rs:3:dest[n ? 1:0]", "me", &none).is_ok());
     for bad in ["nr", "me=3", "3=3", "nr=me", "="] {
         assert!(constants(&[bad.to_owned()]).is_err(), "{bad}");
     }

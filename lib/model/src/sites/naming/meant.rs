@@ -9,14 +9,19 @@ impl CallSites {
     #[must_use]
     pub fn meant(&self, text: &str) -> Vec<u32> {
         let all = || 0..self.len();
-        let number = text.strip_prefix("site ").unwrap_or(text);
-        let one = number.parse().ok().filter(|n| *n < self.len());
-        let described = || all().find(|n| self.describe(*n) == text);
-        if let Some(site) = one.or_else(described) {
+        if let Some(site) = self.numbered(text) {
             return vec![site];
         }
         let named: Vec<u32> = all().filter(|n| self.is_named(*n, text)).collect();
         if named.is_empty() { all().filter(|n| self.is_on_stack(*n, text)).collect() } else { named }
+    }
+
+    /// The site whose number a text is, as programs print it: `3`, `site 3`, `site 3, exchange stencil.c:120`.
+    #[must_use]
+    pub fn numbered(&self, text: &str) -> Option<u32> {
+        let number = text.strip_prefix("site ").unwrap_or(text);
+        let one = number.parse().ok().filter(|n| *n < self.len());
+        one.or_else(|| (0..self.len()).find(|n| self.describe(*n) == text))
     }
 
     /// Whether a text that a user gives means a site: a text that is printed of its place or of its innermost function or
@@ -42,8 +47,14 @@ impl CallSites {
     }
 }
 
-/// Whether a name begins with a text up to the end of a word.
+/// Whether a name begins with a text up to the end of a word, or is what a table without room for it made that text of.
 fn begins(name: &str, text: &str) -> bool {
+    if let Some(end) = text.strip_prefix('…') {
+        return !end.is_empty() && name.ends_with(end);
+    }
+    if let Some(beginning) = text.strip_suffix('…') {
+        return !beginning.is_empty() && name.starts_with(beginning);
+    }
     let rest = name.strip_prefix(text);
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
 }

@@ -138,7 +138,10 @@ fn users_may_name_a_site_by_all_that_is_printed() {
     ] {
         assert!(all.is_named(0, text), "{text}");
     }
-    for text in ["", "exch", "halo.c:1", "main", "app+0x10", "12"] {
+    for text in ["…e halo.c:12", "exchange ha…"] {
+        assert!(all.is_named(0, text) && all.is_on_stack(0, text), "{text}");
+    }
+    for text in ["", "…", "…halo.c:1", "alo…", "exch", "halo.c:1", "main", "app+0x10", "12"] {
         assert!(!all.is_named(0, text), "{text}");
     }
     for text in ["main", "main.c:7", "/src/main.c:7", "main main.c:7", "halo.c:12", "app+0x200"] {
@@ -152,5 +155,6 @@ fn users_may_name_a_site_by_all_that_is_printed() {
         assert_eq!(all.meant(text), [0], "{text}");
     }
     assert!(all.meant("1").is_empty() && all.meant("").is_empty() && all.meant("site").is_empty());
+    assert_eq!((all.numbered("site 0"), all.numbered("exchange"), all.numbered("1")), (Some(0), None, None));
     assert_eq!(all.stack(0)[..2], ["libmpi_mpifh.so.40+0x10", "exchange halo.c:12"]);
 }
