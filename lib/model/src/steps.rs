@@ -117,6 +117,13 @@ impl Budget {
         if used <= most { Ok(()) } else { Err(Exceeded { most: self.most, used }) }
     }
 
+    /// Steps that may still be made.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        let [more, used] = [&self.counted.more, &self.counted.used].map(|n| n.load(Ordering::Relaxed));
+        self.most.saturating_add(more).saturating_sub(used)
+    }
+
     /// Allows so many more.
     pub fn allow(&self, steps: u64) {
         add(&self.counted.more, steps);
@@ -282,7 +289,9 @@ mod tests {
         let other = budget.clone();
         assert_eq!(budget.take(60), Ok(()));
         assert_eq!(other.take_short(16 * 40), Ok(()));
+        assert_eq!(budget.left(), 0);
         other.allow(7);
+        assert_eq!(budget.left(), 7);
         assert_eq!(budget.take(7), Ok(()));
         let error = budget.take(4_000_000 * 60).map_err(|e| e.to_string());
         let said = "240000107 steps or more, some 80 s: --max-steps allows 100; to do it, say --max-steps 1000000000";

@@ -46,6 +46,9 @@ pub(super) fn get_params<'a>(
     for (i, slot) in slots.iter().enumerate() {
         let lens =
             if slot.list { Some(get_stored(b, known, LENGTHS).nth("lengths of slot", i)?) } else { None };
+        if lens.iter().flat_map(|lens| &lens.streams).any(Sealed::any_negative) {
+            return Err(DecodeError::Invalid("a length below zero")).nth("lengths of slot", i);
+        }
         let (values, stored) = get_elastic(b, known, role(slot)).nth("slot", i)?;
         if !stored && made.replace(i).is_some() {
             return Err(DecodeError::Invalid("counts of no exchange")).nth("slot", i);

@@ -204,7 +204,12 @@ fn get_entry<T: Codec>(src: &mut In<'_, '_>) -> Result<Entry<T>, DecodeError> {
     let mut of = Vec::with_capacity(n.min(1 << 20));
     for i in 0..n {
         let ranks = numbers::get_set(&mut src.numbers, SET, src.context.ranks, &mut src.runs);
-        let ranks = ranks.nth("object", i)?;
+        let (ranks, all) = (ranks.nth("object", i)?, src.context.ranks);
+        // Others may be any number, and are gone through one by one.
+        if ranks.len() > all.len() || ranks.highest() > all.highest() {
+            return Err(DecodeError::Invalid("an object of ranks that are not the section's"))
+                .nth("object", i);
+        }
         let object: Named<T> = get_named(src, &ranks).nth("object", i)?;
         src.context.met::<T>(object.name);
         of.push((ranks, object));

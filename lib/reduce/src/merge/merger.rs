@@ -209,9 +209,9 @@ impl Merger {
             t.params.review(jobs);
             t.lanes.voided |= t.params.voided();
         }
-        let partitions = Partitions::new(self.ranks.clone());
+        let (partitions, budget) = (Partitions::new(self.ranks.clone()), self.budget.clone());
         let mut section = self.section(partitions, true);
-        predicted::predict(&mut section, jobs);
+        predicted::predict(&mut section, jobs, &budget);
         section
     }
 

@@ -80,7 +80,7 @@ impl Params {
         let uniform = thread.counts.iter().all(|c| c.is_of_all(&section.partitions, &thread.ranks));
         let uniform = thread.ranks.lowest().filter(|_| uniform);
         let most = if lossy.is_any() { u64::MAX } else { COUNTED };
-        let mut plain = predicted::values(section, index);
+        let mut plain = predicted::values(section, index, budget)?;
         let mut runs = Executions { section, thread, uniform, most, alike: None, of: HashMap::default() };
         let mut who = Who::new(section);
         for (s, streams) in thread.params.iter().enumerate() {

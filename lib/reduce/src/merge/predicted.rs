@@ -14,25 +14,31 @@ use st_model::proof::by_slot;
 use st_model::ranklist::RankList;
 use st_model::requests::{Requests, is_predictable};
 use st_model::section::{Elastic, Form, Partition, Section, Streams, Thread};
+use st_model::steps::{Budget, Exceeded};
 use st_model::unite::Classes;
 
 /// Words of predictable streams from which on expectations are tried, so that regular programs' traces are read at full
 /// speed.
 const WORTH: usize = 256;
-/// Calls that are read for that at most, or else so many for each of the words.
-const CALLS: (usize, usize) = (1 << 27, 2000);
+/// Calls that are read for that at most, or else so many for each of the words, as far as the budget goes.
+const CALLS: (u64, u64) = (1 << 26, 2000);
 
 /// A slot of a symbol.
 type At = (usize, usize);
 
 /// The values of the predicted streams of a thread as recorded, rank by rank. *Cost:* O(calls), if there are any.
-pub(crate) fn values(section: &Section, index: usize) -> HashMap<At, (Elastic, Vec<RankList>)> {
+pub(crate) fn values(
+    section: &Section,
+    index: usize,
+    budget: &Budget,
+) -> Result<HashMap<At, (Elastic, Vec<RankList>)>, Exceeded> {
     let of = &section.threads[index];
     let predicted = |e: &Elastic| e.form == Form::Predicted;
     let wanted: Vec<At> = slots(of).filter(|(_, e)| predicted(e)).map(|(at, _)| at).collect();
     if wanted.is_empty() {
-        return HashMap::new();
+        return Ok(HashMap::new());
     }
+    budget.spend(section, None, 1)?;
     let gathered = gather(section, index, &wanted, 1, |rank, each| {
         let Some(mut calls) = section.project(index, rank) else { return };
         let mut words = Vec::new();
@@ -48,15 +54,15 @@ pub(crate) fn values(section: &Section, index: usize) -> HashMap<At, (Elastic, V
         let (streams, ranks) = classes.list().iter().cloned().unzip();
         (Elastic { form: Form::Absolute, partition: 0, streams }, ranks)
     };
-    wanted.into_iter().zip(gathered.into_iter().map(plain)).collect()
+    Ok(wanted.into_iter().zip(gathered.into_iter().map(plain)).collect())
 }
 
 /// Writes streams as differences from what is expected where that leaves less.
-pub(crate) fn predict(section: &mut Section, jobs: usize) {
+pub(crate) fn predict(section: &mut Section, jobs: usize, budget: &Budget) {
     let mut better = Vec::new();
     for index in 0..section.threads.len() {
-        better
-            .extend(differences(section, index, jobs).into_iter().map(|(at, classes)| (index, at, classes)));
+        let found = differences(section, index, jobs, budget.left());
+        better.extend(found.into_iter().map(|(at, classes)| (index, at, classes)));
     }
     if better.is_empty() {
         return;
@@ -80,8 +86,8 @@ pub(crate) fn predict(section: &mut Section, jobs: usize) {
     drop_unused(section);
 }
 
-/// The slots of a thread that are smaller as differences, and these.
-fn differences(section: &Section, index: usize, jobs: usize) -> Vec<(At, Classes)> {
+/// The slots of a thread that are smaller as differences, and these. `left` steps may be made.
+fn differences(section: &Section, index: usize, jobs: usize, left: u64) -> Vec<(At, Classes)> {
     let of = &section.threads[index];
     let predictable = |(sym, slot): At, e: &Elastic| {
         let row = CallTable::builtin().get(section.symbols[sym].call);
@@ -93,8 +99,8 @@ fn differences(section: &Section, index: usize, jobs: usize) -> Vec<(At, Classes
         costs.push(cost(e, &section.partitions));
     }
     let words: usize = costs.iter().sum();
-    let calls = of.lanes.calls.to_usize();
-    if words < WORTH || calls > CALLS.0.max(words.saturating_mul(CALLS.1)) {
+    let most = CALLS.0.max(words.to_u64().saturating_mul(CALLS.1).min(left));
+    if words < WORTH || makes_more(section, of, most) {
         return Vec::new();
     }
     let gathered = gather(section, index, &wanted, jobs, |rank, each| {
@@ -109,6 +115,16 @@ fn differences(section: &Section, index: usize, jobs: usize) -> Vec<(At, Classes
     let compared = wanted.into_iter().zip(gathered).zip(costs);
     let better = compared.filter(|((_, classes), before)| !classes.is_empty() && classes.cost() < *before);
     better.map(|(found, _)| found).collect()
+}
+
+/// Whether a thread's ranks together make more calls than that: by its tree, for its lanes may say anything.
+fn makes_more(section: &Section, of: &Thread, most: u64) -> bool {
+    let calls = |rank| section.calls_of(of, rank).into_iter().fold(0, u64::saturating_add);
+    let mut left = Some(most);
+    of.ranks.iter().any(|rank| {
+        left = left.and_then(|left| left.checked_sub(calls(rank)));
+        left.is_none()
+    })
 }
 
 /// Streams of slots, by content, of values that `read` hands over for each rank: symbol, slot, value. Ranks are shared out

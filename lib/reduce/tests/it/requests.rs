@@ -4,8 +4,11 @@ use crate::common::recorder;
 use proptest::prelude::*;
 use st_model::calls::CallTable;
 use st_model::check::check;
-use st_model::section::{Form, Section};
-use st_reduce::merge::merge;
+use st_model::ints::Ints;
+use st_model::section::{Elastic, Form, Section};
+use st_model::steps::Budget;
+use st_model::tree::Item;
+use st_reduce::merge::{Error, Merging, merge};
 
 const RANKS: u32 = 4;
 const NULL: i64 = -1;
@@ -102,36 +105,62 @@ fn noise(seed: i64, n: i64) -> i64 {
 }
 
 /// Receives and sends of a changing number, completed one by one in any order.
+fn in_any_order(me: i64) -> Calls {
+    let mut out = Calls::new();
+    for step in 0..40 {
+        let n = 2 + noise(me, step) % 3;
+        let receive =
+            |k: i64| (noise(me, 100 * step + k) % 4, noise(step, k), 1 + noise(me + 1, step + k) % 9);
+        for k in 0..n {
+            let (source, tag, count) = receive(k);
+            out.push(("MPI_Irecv", vec![count, 0, source, tag, 0, k]));
+        }
+        out.push(("MPI_Isend", vec![5, 0, 1, 2, 0, n]));
+        let mut open: Vec<i64> = (0..n).collect();
+        while open.iter().any(|r| *r != NULL) {
+            let at = usize::try_from(noise(step, open.iter().sum::<i64>() + 9) % n).unwrap();
+            let at = (at..).map(|at| at % open.len()).find(|at| open[*at] != NULL).unwrap();
+            let (source, tag, count) = receive(open[at]);
+            let found = [i64::try_from(at).unwrap(), source, tag, 4 * count];
+            let words = [n, n].into_iter().chain(open.iter().copied()).chain(completed(&[found]));
+            out.push(("MPI_Waitany", words.collect()));
+            open[at] = NULL;
+        }
+        out.push(("MPI_Wait", [1, n].into_iter().chain(completed(&[[0, NONE, NONE, NONE]])).collect()));
+    }
+    out
+}
+
 #[test]
 fn what_requests_determine_costs_nothing() {
-    let rank = |me: i64| {
-        let mut out = Calls::new();
-        for step in 0..40 {
-            let n = 2 + noise(me, step) % 3;
-            let receive =
-                |k: i64| (noise(me, 100 * step + k) % 4, noise(step, k), 1 + noise(me + 1, step + k) % 9);
-            for k in 0..n {
-                let (source, tag, count) = receive(k);
-                out.push(("MPI_Irecv", vec![count, 0, source, tag, 0, k]));
-            }
-            out.push(("MPI_Isend", vec![5, 0, 1, 2, 0, n]));
-            let mut open: Vec<i64> = (0..n).collect();
-            while open.iter().any(|r| *r != NULL) {
-                let at = usize::try_from(noise(step, open.iter().sum::<i64>() + 9) % n).unwrap();
-                let at = (at..).map(|at| at % open.len()).find(|at| open[*at] != NULL).unwrap();
-                let (source, tag, count) = receive(open[at]);
-                let found = [i64::try_from(at).unwrap(), source, tag, 4 * count];
-                let words = [n, n].into_iter().chain(open.iter().copied()).chain(completed(&[found]));
-                out.push(("MPI_Waitany", words.collect()));
-                open[at] = NULL;
-            }
-            out.push(("MPI_Wait", [1, n].into_iter().chain(completed(&[[0, NONE, NONE, NONE]])).collect()));
-        }
-        out
-    };
-    let predicted = merged(&(0..4).map(rank).collect::<Vec<_>>());
+    let predicted = merged(&(0..4).map(in_any_order).collect::<Vec<_>>());
     for slot in ["requests", "source", "tag", "bytes"] {
         assert!(predicted.contains(&("MPI_Waitany", slot)), "{slot}: {predicted:?}");
     }
     assert!(predicted.contains(&("MPI_Irecv", "request")) || predicted.contains(&("MPI_Isend", "request")));
+}
+
+/// As if each of its calls of one leaf were made 2^32 times; its lanes still say otherwise.
+fn swollen(mut section: Section) -> Section {
+    let thread = &mut section.threads[0];
+    let mut many = Ints::new();
+    many.push(1 << 32);
+    let leaf = thread.tree.items().iter().rposition(|item| matches!(item, Item::Leaf { .. })).unwrap();
+    thread.counts[leaf] =
+        Elastic { streams: [many.seal()].into_iter().collect(), ..thread.counts[leaf].clone() };
+    section
+}
+
+#[test]
+fn calls_are_counted_before_they_are_gone_through_whatever_lanes_say() {
+    let sections = |ranks: std::ops::Range<u32>| ranks.map(|r| record(r, &in_any_order(r.into())));
+    let is_predicted =
+        |s: &Section| s.threads[0].params.iter().flatten().any(|p| p.values.form == Form::Predicted);
+    let once = merge(sections(0..4), false).unwrap();
+    assert!(is_predicted(&once));
+    assert!(!is_predicted(&merge(sections(0..4).map(swollen), false).unwrap()));
+    let budget = Budget::new(1_000_000);
+    let mut merger = Merging { budget, ..Merging::default() }.root();
+    let refused = merger.add(swollen(once)).and_then(|()| merger.add(record(4, &in_any_order(4))));
+    assert!(matches!(refused, Err(Error::Steps(_))), "{refused:?}");
 }

@@ -3,13 +3,16 @@
 mod threads;
 
 use crate::full::{self, full};
-use crate::sections::recorded;
+use crate::sections::{recorded, recorder};
 use crate::whole::{pair, sample};
 use proptest::prelude::*;
+use st_model::calls::CallTable;
 use st_model::header::{Clock, Header, Mpi, Queued, Step};
 use st_model::ints::Sealed;
 use st_model::objects::Registered;
-use st_model::section::{ANY_SYM, Elastic, Entry, NO_SYM, Section, Sym};
+use st_model::ranklist::RankList;
+use st_model::section::{ANY_SYM, Elastic, Entry, NO_SYM, Section, SlotStreams, Sym};
+use st_model::sketch::Shape;
 use st_stream::objects::{Codec, get_object, put_object};
 use st_stream::{CURRENT, ErrorKind, MAGIC, ReadOptions, Reader, Trace, WriteOptions, Writer};
 
@@ -207,6 +210,38 @@ fn a_count_below_zero_is_refused() {
     *node = Elastic { partition: 0, streams: [Sealed::from_constant(-1)].into(), ..node.clone() };
     let text = format!("{:?}", read(&bytes(&trace(vec![section], 0))).unwrap_err());
     assert!(text.contains("a count below zero"), "{text}");
+}
+
+/// What is said of a stream of this section.
+fn refused(section: Section) -> String {
+    format!("{:?}", read(&bytes(&trace(vec![section], 0))).unwrap_err())
+}
+
+#[test]
+fn a_list_shorter_than_none_is_refused() {
+    let below = |s: &mut SlotStreams| {
+        s.lens.iter_mut().for_each(|lens| lens.streams = [Sealed::from_constant(-1)].into());
+        s.lens.is_some()
+    };
+    let mut recorder = recorder(5, Shape::Buckets);
+    recorder.open_thread(1_000);
+    let call = CallTable::builtin().by_name("MPI_Startall").unwrap().id;
+    let sym = recorder.symbol(call, 0, 0);
+    recorder.record(0, sym, &[2, 2, 0, 1], 0, 0);
+    let mut section = recorder.finish("host");
+    assert!(section.threads[0].params.iter_mut().flatten().any(below));
+    let text = refused(section);
+    assert!(text.contains("a length below zero"), "{text}");
+}
+
+#[test]
+fn objects_of_ranks_that_a_section_has_not_are_refused() {
+    for ranks in [RankList::first(1 << 31), RankList::single(1 << 31)] {
+        let mut section = pair();
+        section.tables.ops[0].of[0].0 = ranks;
+        let text = refused(section);
+        assert!(text.contains("not the section's"), "{text}");
+    }
 }
 
 #[test]
