@@ -3,7 +3,7 @@
 //! Source: Hoefler, Siebert, Lumsdaine 2009, Group Operation Assembly Language; times are in ns.
 
 use std::collections::HashMap;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -32,6 +32,10 @@ pub(crate) const KIND: FormatKind = FormatKind {
     open,
 };
 
+/// Operations that are waited for by name; of more, the next ones wait for one that waits for all: else each of those that go on
+/// would name all that have ended since the last one that did not.
+const NAMED: usize = 4;
+
 /// The rank that is being written.
 #[derive(Default)]
 struct Schedule {
@@ -56,7 +60,7 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
 }
 
 impl Schedule {
-    fn write(&mut self, out: &mut Output, op: Op) -> Result<()> {
+    fn write(&mut self, out: &mut impl Write, op: Op) -> Result<()> {
         let (text, goes_on, id) = match op {
             Op::Compute(ns) => (format!("calc {ns}"), false, None),
             Op::Send(e) => (format!("send {}b to {} tag {}", e.bytes, e.peer, e.tag), false, None),
@@ -70,17 +74,26 @@ impl Schedule {
                 return Ok(());
             }
         };
+        if goes_on && self.before.len() > NAMED {
+            let all = self.line(out, "calc 0")?;
+            self.before = vec![all];
+        }
+        let label = self.line(out, &text)?;
+        if goes_on {
+            self.begun.extend(id.map(|id| (id, label)));
+        } else {
+            self.before = vec![label];
+        }
+        Ok(())
+    }
+
+    /// Writes an operation behind what must end before; its label.
+    fn line(&mut self, out: &mut impl Write, text: &str) -> Result<u64> {
         self.label += 1;
         let label = self.label;
         writeln!(out, "l{label}: {text}")?;
         self.before.iter().try_for_each(|before| writeln!(out, "l{label} requires l{before}"))?;
-        if goes_on {
-            self.begun.extend(id.map(|id| (id, label)));
-        } else {
-            self.before.clear();
-            self.before.push(label);
-        }
-        Ok(())
+        Ok(label)
     }
 }
 
@@ -112,5 +125,37 @@ impl Format for Goal {
 
     fn commit(self: Box<Self>) -> Result<()> {
         self.out.map_or(Ok(()), Output::commit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::End;
+
+    #[test]
+    fn what_has_ended_is_named_once_however_many_calls_go_on() {
+        let (mut schedule, mut out) = (Schedule::default(), Vec::new());
+        let (turns, end) = (1000, End { peer: 1, bytes: 8, tag: 0 });
+        for id in 0..turns {
+            schedule.write(&mut out, Op::Isend(end, id)).unwrap();
+            schedule.write(&mut out, Op::Wait(end, id, false)).unwrap();
+        }
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().filter(|line| line.contains("send")).count(), 1000);
+        assert!(text.lines().count() < 10 * 1000, "{} lines", text.lines().count());
+        // Nothing is forgotten: what begins last waits, by way of others, for what began first.
+        let mut first = vec!["l1"];
+        for line in text.lines() {
+            if let Some((label, needed)) = line.split_once(" requires ")
+                && first.contains(&needed)
+            {
+                first.push(label);
+            }
+        }
+        assert_eq!(
+            first.last(),
+            text.lines().filter_map(|line| line.split([' ', ':']).next()).last().as_ref()
+        );
     }
 }
