@@ -247,7 +247,6 @@ fn finish(
 ) -> Result<()> {
     whole.remark(NAME, &args.talk);
     let how = all.tree.how().clone();
-    let clustering = args.talk.progress(NAME, "clustering", Amount::Unknown);
     let (sections, budget) = (all.tree.finish()?, args.steps.budget());
     if how.0.signatures == Signatures::Paper {
         // Each call is looked at, not only the loops.
@@ -262,11 +261,16 @@ fn finish(
             why => why.iter().for_each(|why| args.talk.detail(NAME, why)),
         }
     }
-    let mut clusters = how.root(sections)?;
+    let ranks = Amount::Things("ranks", sections.iter().map(|s| s.ranks.len()).sum());
+    let clustering = args.talk.progress(NAME, "clustering", ranks);
+    let clusterer = how.gathered(sections, &|n| clustering.advance(n))?;
+    drop(clustering);
+    let describing = args.talk.progress(NAME, "describing", ranks);
+    let mut clusters = clusterer.finish_telling(&|n| describing.advance(n));
+    drop(describing);
     if args.folded() > 0 {
         clusters.sections.iter_mut().for_each(fold);
     }
-    drop(clustering);
     report(args, &clusters, all.dropped);
     for p in how.0.users.iter().filter(|p| !p.met()) {
         args.talk.warn(NAME, format_args!("--param {p}: there are no such calls"));
