@@ -32,11 +32,7 @@ pub(super) fn concise(function: &str) -> String {
     let mut rest = function;
     // Behind parameters: `const`, `&` and such up to the next name.
     while let Some(open) = parameters(rest) {
-        let Some(close) =
-            rest[open..].char_indices().scan(0_usize, depth).find_map(|(at, d)| (d == 0).then_some(at))
-        else {
-            break;
-        };
+        let Some(close) = end_of_parameters(&rest[open..]) else { break };
         name.push_str(&rest[..open]);
         rest = &rest[open + close + 1..];
         let qualified = rest.find([':', '#', '[', '.']).unwrap_or(rest.len());
@@ -49,14 +45,17 @@ pub(super) fn concise(function: &str) -> String {
     }
 }
 
-/// Depth in parentheses behind each character.
-fn depth(depth: &mut usize, (at, c): (usize, char)) -> Option<(usize, usize)> {
-    match c {
-        '(' => *depth += 1,
-        ')' => *depth = depth.saturating_sub(1),
-        _ => {}
-    }
-    Some((at, *depth))
+/// Where the parenthesis that a text begins with closes.
+fn end_of_parameters(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
 }
 
 /// Where a name's first parameters begin: at a parenthesis behind a word that is not in template arguments. Those of
