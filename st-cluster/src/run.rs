@@ -256,7 +256,6 @@ fn finish(
 ) -> Result<()> {
     whole.remark(NAME, &args.talk);
     let how = all.tree.how().clone();
-    let clustering = args.talk.progress(NAME, "clustering", Amount::Unknown);
     let (sections, budget) = (all.tree.finish()?, args.steps.budget());
     if how.0.signatures == Signatures::Paper {
         // Each call is looked at, not only the loops.
@@ -272,11 +271,16 @@ fn finish(
         }
     }
     user::check(&how.0.users, &sections).map_err(usage)?;
-    let mut clusters = how.root(sections)?;
+    let ranks = Amount::Things("ranks", sections.iter().map(|s| s.ranks.len()).sum());
+    let clustering = args.talk.progress(NAME, "clustering", ranks);
+    let clusterer = how.gathered(sections, &|n| clustering.advance(n))?;
+    drop(clustering);
+    let describing = args.talk.progress(NAME, "describing", ranks);
+    let mut clusters = clusterer.finish_telling(&|n| describing.advance(n));
+    drop(describing);
     if args.folded() > 0 {
         clusters.sections.iter_mut().for_each(fold);
     }
-    drop(clustering);
     report(args, &clusters, all.dropped);
     if !args.keep_all {
         clusters.sections.iter().try_for_each(|s| writer.section(s))?;

@@ -209,11 +209,17 @@ impl Checker {
         Ok(())
     }
 
-    /// What has been found.
+    /// Channels in which ends still wait for their other ends.
     #[must_use]
-    pub fn finish(self, symbols: &Symbols) -> Verdict {
+    pub fn open_channels(&self) -> u64 {
+        self.state.channels.waiting().count().to_u64()
+    }
+
+    /// What has been found; told is of each open channel that has been looked at.
+    #[must_use]
+    pub fn finish(self, symbols: &Symbols, tell: &dyn Fn(u64)) -> Verdict {
         let Self { groups, mut state, .. } = self;
-        state.unbalanced(&groups);
+        state.unbalanced(&groups, tell);
         state.absent(&groups);
         for ((what, rank, place), n) in std::mem::take(&mut state.loose) {
             state.findings.push(Finding::Loose { what, rank, place, n });
@@ -397,11 +403,12 @@ impl State {
     }
 
     /// Messages of which one end is missing, though all is known of the rank that should have it.
-    fn unbalanced(&mut self, groups: &Groups) {
+    fn unbalanced(&mut self, groups: &Groups, tell: &dyn Fn(u64)) {
         let messages = |channel: &Channel| channel.tag >= NO_MESSAGE;
         self.verdict.channels +=
             self.channels.met().filter(|(channel, _)| messages(channel)).count().to_u64();
         for (channel, receives, waiting) in self.channels.waiting() {
+            tell(1);
             if self.drawn && messages(channel) {
                 continue;
             }

@@ -100,8 +100,9 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
         }
         Ok(preflight.see(&section)?)
     })?;
-    let matching = args.talk.progress(TOOL, "matching", Amount::Unknown);
-    preflight.judged(checker.map(|c| c.finish(&args.symbols)));
+    let open = checker.as_ref().map_or(0, Checker::open_channels);
+    let matching = args.talk.progress(TOOL, "matching", Amount::Things("channels", open));
+    preflight.judged(checker.map(|c| c.finish(&args.symbols, &|n| matching.advance(n))));
     drop(matching);
     if let Some(scaled) = args.scale.iter().find(|s| !found.contains(&s.what)) {
         bail!(UsageError(format!("--scale: the trace has no function or call site {}", scaled.what)));

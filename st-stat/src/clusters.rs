@@ -55,12 +55,13 @@ pub(crate) fn by_asked(steps: &[Step]) -> bool {
     steps.iter().any(|s| s.tool == "st-cluster" && s.args.iter().any(|a| a == "--asked"))
 }
 
-/// The sections as clusters: those of single ranks, which nobody has put into any yet, as st-cluster would do it.
+/// The sections as clusters: those of single ranks, which nobody has put into any yet, as st-cluster would do it; told is how many
+/// of them are done.
 ///
 /// # Errors
 ///
 /// If ranks occur twice.
-pub(crate) fn found(mut sections: Vec<Section>, asked: bool) -> Result<Vec<Section>> {
+pub(crate) fn found(mut sections: Vec<Section>, asked: bool, tell: &dyn Fn(u64)) -> Result<Vec<Section>> {
     if sections.len() < 2 || sections.iter().any(|s| s.ranks.len() != 1) {
         return Ok(sections);
     }
@@ -68,7 +69,10 @@ pub(crate) fn found(mut sections: Vec<Section>, asked: bool) -> Result<Vec<Secti
     sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
     let how = Clustering(Options { asked, ..Options::default() });
     let mut tree = Tree::new(how.clone());
-    sections.into_iter().try_for_each(|section| tree.push_next(section))?;
+    for section in sections {
+        tree.push_next(section)?;
+        tell(1);
+    }
     Ok(how.root(tree.finish()?)?.sections)
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
         RanksBy::Node => RankGroups::nodes(&sections),
         RanksBy::Cluster => {
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
-            RankGroups::clusters(&clusters::found(sections, asked)?, asked)
+            RankGroups::clusters(&clusters::found(sections, asked, &|_| ())?, asked)
         }
     };
     let matrix = Matrix::new(args.by, groups, &flows);

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::CommandFactory;
 use st_cli::{Amount, Finished, Output, Screen, Status, UsageError, engine, typed};
 use st_match::Unknown;
+use st_model::num::Exact as _;
 use st_model::project;
 use st_model::steps::Exceeded;
 
@@ -232,8 +233,9 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     let asked = args.asked.asked || clusters::by_asked(&whole.provenance);
     let budget = args.of.steps.budget();
     sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
-    let clustering = args.of.talk.progress(input::NAME, "clustering", Amount::Unknown);
-    let sections = clusters::found(sections, asked)?;
+    let clustering =
+        args.of.talk.progress(input::NAME, "clustering", Amount::Things("ranks", sections.len().to_u64()));
+    let sections = clusters::found(sections, asked, &|n| clustering.advance(n))?;
     drop(clustering);
     let mains = clusters::mains(&sections, asked);
     let mut out = Output::text(&args.of.output.output)?;

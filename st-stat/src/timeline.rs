@@ -90,7 +90,7 @@ fn groups(args: &TimelineArgs, explained: &Explained) -> Result<Option<RankGroup
                 copy.threads.iter_mut().for_each(|thread| thread.columns.clear());
                 copy
             });
-            Some(RankGroups::clusters(&clusters::found(copies.collect(), asked)?, asked))
+            Some(RankGroups::clusters(&clusters::found(copies.collect(), asked, &|_| ())?, asked))
         }
     })
 }

@@ -5,6 +5,7 @@ use st_cli::options::Steps;
 use st_cli::{Amount, each_section};
 use st_match::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
 use st_model::columns::Column;
+use st_model::num::Exact as _;
 use st_model::section::Section;
 
 use crate::args::ViolationsArgs;
@@ -28,14 +29,22 @@ impl Default for Reading {
 }
 
 impl Reading {
-    fn survey(self, latency: Latency) -> Result<(Survey, Vec<String>)> {
+    /// Told is how many times have been looked at: each is twice.
+    fn survey(self, latency: Latency, tell: &dyn Fn(u64)) -> Result<(Survey, Vec<String>)> {
         let Self { matcher, times, unit } = self;
         if unit > 1 {
             bail!(Lacking(format!("times are rounded to {unit} ns: that makes violations, and hides some")));
         }
         let graph = matcher.finish();
         let issues = graph.issues.counts().map(|(what, n)| format!("{n} {what}: left out"));
-        let survey = survey(&graph, |s| times[s].iter().copied(), latency);
+        let survey = survey(
+            &graph,
+            |s| {
+                tell(times[s].len().to_u64());
+                times[s].iter().copied()
+            },
+            latency,
+        );
         Ok((survey, issues.chain(graph.issues.examples.iter().map(ToString::to_string)).collect()))
     }
 
@@ -76,8 +85,9 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
         bail!(Lacking(without(NO_TIMES, &whole.header)));
     }
     let latency = Latency { near: args.lmin_intra.unwrap_or(0), far: args.lmin_inter.unwrap_or(0) };
-    let matching = args.of.talk.progress(NAME, "matching", Amount::Unknown);
-    let found = reading.survey(latency)?;
+    let times = 2 * reading.times.iter().map(|t| t.len().to_u64()).sum::<u64>();
+    let matching = args.of.talk.progress(NAME, "matching", Amount::Things("times", times));
+    let found = reading.survey(latency, &|n| matching.advance(n))?;
     drop(matching);
     Ok(found)
 }
@@ -93,7 +103,7 @@ pub(crate) fn survey_of(sections: &[Section], steps: &Steps) -> Result<Survey> {
         budget.spend(section, None, 2)?;
         reading.add(section)?;
     }
-    Ok(reading.survey(Latency { near: 0, far: 0 })?.0)
+    Ok(reading.survey(Latency { near: 0, far: 0 }, &|_| ())?.0)
 }
 
 /// Totals per kind of message.

@@ -14,6 +14,7 @@ mod clocks;
 mod lags;
 pub mod offsets;
 mod pack;
+mod passes;
 mod plot;
 mod report;
 mod run;

@@ -4,7 +4,7 @@ use st_model::num::saturate;
 use std::fmt::Write as _;
 
 use serde_json::{Map as Object, Value, json};
-use st_cli::counted;
+use st_cli::{counted, grouped};
 use st_match::graph::{Issues, Latency, Stream, Survey, Tally};
 
 use crate::clc::{Correction, GAMMA_UNITS};
@@ -120,17 +120,17 @@ impl Report {
         let mut line = format!(
             "{}: {} reversed, {} violated; after correction {} and {}",
             counted(a.messages, "message"),
-            a.reversed,
-            a.violated,
-            b.reversed,
-            b.violated
+            grouped(a.reversed),
+            grouped(a.violated),
+            grouped(b.reversed),
+            grouped(b.violated)
         );
         if self.outcome.is_some() {
-            let _ = write!(line, "; {} of {} times moved", self.modified(), self.points());
+            let _ = write!(line, "; {} of {} times moved", grouped(self.modified()), grouped(self.points()));
         }
         if let (n @ 1.., far) = self.reference() {
             let why = "no correction of the other clocks within their errors suffices";
-            let _ = write!(line, ", {n} of rank 0 by at most {far} ns, for {why}");
+            let _ = write!(line, ", {} of rank 0 by at most {far} ns, for {why}", grouped(n));
         }
         line
     }

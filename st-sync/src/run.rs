@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use st_cli::{Amount, Finished, Output, Status, Whole, engine, step};
+use st_cli::{Amount, Finished, Output, Progress, Status, Whole, engine, step};
 use st_match::graph::{Barriers, Graph, Latency};
 
 use crate::args::{Args, Barrier, Method};
@@ -15,6 +15,7 @@ use crate::clc::{self, Correction, GAMMA_UNITS, Moves, Points};
 use crate::clocks::Clocks;
 use crate::offsets::Map;
 use crate::pack;
+use crate::passes::Passes;
 use crate::report::{RankReport, Report};
 use crate::survey::Surveying;
 use crate::team::Team;
@@ -87,8 +88,8 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     let tell = |ranks| matching.iter().for_each(|shown| shown.advance(ranks));
     let graph = traces.graph(barriers(&args.barriers), &tell, team)?;
     drop(matching);
-    let correcting = shown("correcting", Amount::Unknown);
-    let (mut report, moves, maps) = correct(args, &traces, &graph, team)?;
+    let correcting = shown("correcting", Amount::Things("times", 0));
+    let (mut report, moves, maps) = correct(args, &traces, &graph, correcting.as_ref(), team)?;
     if first {
         talk(args, &report);
     }
@@ -155,6 +156,7 @@ fn correct(
     args: &Args,
     traces: &Traces,
     graph: &Graph,
+    shown: Option<&Progress>,
     team: &mut Team<'_>,
 ) -> Result<(Report, Vec<Moves>, Vec<Arc<Map>>)> {
     let (n, jobs) = (graph.streams.len(), usize::from(args.jobs));
@@ -165,7 +167,8 @@ fn correct(
     let given = latency(args, Latency::default());
     let identity = Arc::new(Map::default());
     let unmoved = vec![identity; n];
-    let measured = Mapped { traces, graph, maps: &unmoved, mine: &mine };
+    let passes = Passes::new(shown, graph, &mine);
+    let measured = Mapped { traces, graph, maps: &unmoved, mine: &mine, passes: &passes };
     let by_clocks = Surveying { graph, latency: given, jobs, clocks: &clocks };
     let before = by_clocks.survey(|s| measured.of(s), team)?;
     let mut maps = clocks.maps();

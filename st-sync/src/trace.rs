@@ -19,6 +19,7 @@ use st_model::section::{NO_SYM, Section};
 
 use crate::clc::{Moves, Points};
 use crate::offsets::Map;
+use crate::passes::Passes;
 use crate::share::{File, Share};
 use crate::team::Team;
 
@@ -287,6 +288,7 @@ pub(crate) struct Mapped<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) maps: &'a [Arc<Map>],
     pub(crate) mine: &'a [bool],
+    pub(crate) passes: &'a Passes<'a>,
 }
 
 impl Points for Mapped<'_> {
@@ -294,7 +296,8 @@ impl Points for Mapped<'_> {
         if !self.mine[stream] {
             return Box::new(std::iter::empty());
         }
-        Box::new(self.traces.points(stream, self.graph.streams[stream].points, &self.maps[stream]))
+        let points = self.traces.points(stream, self.graph.streams[stream].points, &self.maps[stream]);
+        Box::new(self.passes.of(points))
     }
 }
 

@@ -108,6 +108,11 @@ impl Progress {
         self.bar.inc(n);
     }
 
+    /// So much more is to be done than was known.
+    pub fn expect(&self, n: u64) {
+        self.bar.inc_length(n);
+    }
+
     /// A reader whose bytes are counted.
     pub(crate) fn of<R: Read>(&self, from: R) -> indicatif::ProgressBarIter<R> {
         self.bar.wrap_read(from)
@@ -165,6 +170,14 @@ mod tests {
     fn a_rate_is_a_whole_number() {
         assert_eq!([0.2, 7.0, 202_436.657_5].map(rate), ["0/s", "7/s", "202,437/s"]);
         assert!(Amount::Things("calls", 7).template().contains(" {rate}, "));
+    }
+
+    #[test]
+    fn what_is_to_be_done_may_grow() {
+        let progress = Progress::begin(false, "st-sync", "correcting", Amount::Things("times", 0));
+        progress.expect(7);
+        progress.advance(3);
+        assert_eq!((progress.bar.position(), progress.bar.length()), (3, Some(7)));
     }
 
     #[test]

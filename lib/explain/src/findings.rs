@@ -199,17 +199,19 @@ impl Analysis {
         let cost = self.ranks.iter().map(early).fold(0, u64::saturating_add);
         let mean = cost / self.ranks.len().to_u64();
         // Those that are not much before the last of them.
-        let late = self.ranks.iter().filter(|r| early(r) <= mean / 2);
+        let (late, others): (Vec<&RankTotals>, Vec<&RankTotals>) =
+            self.ranks.iter().partition(|r| early(r) <= mean / 2);
         let culprits: Vec<(At, u64)> =
-            late.filter_map(|r| Some((At { rank: r.rank, place: *at.get(&r.rank)? }, cost))).collect();
+            late.iter().filter_map(|r| Some((At { rank: r.rank, place: *at.get(&r.rank)? }, cost))).collect();
         let place = culprits.first()?.0.place;
-        // What the last of them computes there longer than the others in the mean.
-        let excess = self.ranks.iter().max_by_key(|r| r.end).and_then(|slowest| {
+        // What they compute there longer than the others, each in the mean.
+        let excess = late.iter().max_by_key(|r| r.end).and_then(|slowest| {
             let there = |rank: u32| At { rank, place: at.get(&rank).copied().unwrap_or_default() };
-            let before = |rank: u32| self.totals.get(&there(rank)).map_or(0, |t| t.before);
-            let all: u64 = self.ranks.iter().map(|r| before(r.rank)).sum();
-            let own = before(slowest.rank);
-            let ns = own.saturating_sub((all - own) / (self.ranks.len().to_u64() - 1));
+            let before = |r: &RankTotals| self.totals.get(&there(r.rank)).map_or(0, |t| t.before);
+            let mean = |of: &[&RankTotals]| {
+                of.iter().map(|r| before(r)).fold(0, u64::saturating_add) / of.len().to_u64().max(1)
+            };
+            let ns = mean(&late).saturating_sub(mean(&others));
             (ns > 0).then_some(Excess { at: there(slowest.rank), ns })
         });
         let count = 1;

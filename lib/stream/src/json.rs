@@ -261,8 +261,16 @@ pub fn line(call: &Map<String, Value>, sites: &CallSites) -> String {
     }
     out.push_str(&format!(" #{} {}", text("i"), text("call")));
     for (key, v) in call {
-        if !matches!(key.as_str(), "rank" | "thread" | "i" | "call" | "site" | "enter" | "exit") {
-            out.push_str(&format!(" {key}={}", bare(v)));
+        let left_out = match key.as_str() {
+            "rank" | "thread" | "i" | "call" | "site" | "enter" | "exit" => true,
+            // Of calls that name whom they receive from.
+            "rsource" | "rtag" => v.is_null(),
+            _ => false,
+        };
+        if !left_out {
+            // The caller's rank stands before the call.
+            let name = if key == "rank2" { "rank" } else { key };
+            out.push_str(&format!(" {name}={}", bare(v)));
         }
     }
     let site = call.get("site").and_then(Value::as_u64).and_then(|site| u32::try_from(site).ok());

@@ -10,7 +10,7 @@ fn verdict(ranks: u32, program: &str, scale: Option<Factor>) -> Verdict {
     let whole = format!("* MPI_Init\n{program}\n* MPI_Finalize");
     let mut checker = Checker::new(scale, None);
     sections(ranks, &whole).iter().for_each(|s| checker.see(s).unwrap());
-    checker.finish(&st_cli::Symbols::default())
+    checker.finish(&st_cli::Symbols::default(), &|_| ())
 }
 
 fn faults(ranks: u32, program: &str) -> Vec<String> {
@@ -210,14 +210,14 @@ fn what_cannot_be_judged_is_not_refused() {
     for section in sections(2, "* MPI_Init\n0 MPI_Send dest=1\n0 MPI_Barrier\n0 MPI_Finalize") {
         checker.see(&section).unwrap();
     }
-    assert_eq!(checker.finish(&st_cli::Symbols::default()).faults, [""; 0]);
+    assert_eq!(checker.finish(&st_cli::Symbols::default(), &|_| ()).faults, [""; 0]);
 }
 
 /// What is found where calls and threads that cannot be replayed are left out.
 fn faults_as_replayed(files: bool, sections: &[Section]) -> Vec<String> {
     let mut checker = Checker::new(None, Some(LeftOut { files }));
     sections.iter().for_each(|s| checker.see(s).unwrap());
-    checker.finish(&st_cli::Symbols::default()).faults
+    checker.finish(&st_cli::Symbols::default(), &|_| ()).faults
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn messages_of_a_thread_that_is_left_out_are_missing() {
     ranks[0] = sections(2, further).swap_remove(0);
     let mut checker = Checker::new(None, None);
     ranks.iter().for_each(|s| checker.see(s).unwrap());
-    assert_eq!(checker.finish(&st_cli::Symbols::default()).faults, [""; 0]);
+    assert_eq!(checker.finish(&st_cli::Symbols::default(), &|_| ()).faults, [""; 0]);
     let found = faults_as_replayed(true, &ranks);
     assert_eq!(found.len(), 1, "{found:#?}");
     for said in ["rank 0 to 1, tag 5", "0 sent, 1 received", "line 2)", "rank 1 would wait for ever"] {

@@ -22,7 +22,11 @@ fn no_schedule_deadlocks_and_every_message_is_received() {
         let mut all = sections(u32::try_from(ranks).unwrap(), &text);
         let mut checker = Checker::new(None, None);
         all.iter().for_each(|s| checker.see(s).unwrap());
-        assert_eq!(checker.finish(&st_cli::Symbols::default()).faults, [""; 0], "seed {seed}\n{text}");
+        assert_eq!(
+            checker.finish(&st_cli::Symbols::default(), &|_| ()).faults,
+            [""; 0],
+            "seed {seed}\n{text}"
+        );
         all.iter_mut().for_each(blur);
         for how in [Random, Greed, Behind, Ahead] {
             match replay(&all, how, &mut chance) {

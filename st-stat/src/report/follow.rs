@@ -1,6 +1,7 @@
 //! The page of a program that runs: made anew of what its ranks have recorded so far, until they have ended. Ranks' journals are
 //! read like streams; nothing is written where they are.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -39,7 +40,9 @@ pub(super) fn follow(args: &ReportArgs, path: &Path) -> Result<Status> {
     while follower.runs() {
         let begun = Instant::now();
         follower.page(begun)?;
-        follower.pause(every.max(begun.elapsed().saturating_mul(IDLE)));
+        // The first page comes as soon as there is something: a short run has no second chance.
+        let least = if follower.run.is_some() { every } else { STEP.min(every) };
+        follower.pause(least.max(begun.elapsed().saturating_mul(IDLE)));
     }
     follower.last()?;
     Ok(Status::Ok)
@@ -200,14 +203,23 @@ impl Follower<'_> {
             Some(Left { at, number: recording::number(header), run: header.run.clone(), steps, path })
         };
         let all: Vec<Left> = beside.into_iter().filter_map(read).collect();
-        // Of a job that never came there is none.
-        let shown =
-            all.iter().filter(|left| Some(&left.run) == self.run.as_ref()).max_by_key(|left| left.at)?;
+        // Of a job that never came there is none. A run that was over before its first page is that of the only new trace.
+        let shown = match &self.run {
+            Some(run) => all.iter().filter(|left| left.run == *run).max_by_key(|left| left.at)?,
+            None => only(&all).filter(|_| self.args.job.is_none())?,
+        };
         let later = |left: &&Left| left.number > shown.number && left.steps == shown.steps;
         let last =
             all.iter().filter(later).filter(|_| self.args.job.is_none()).max_by_key(|left| left.number);
         Some(last.unwrap_or(shown).path.clone())
     }
+}
+
+/// The first of traces that are of one recording.
+fn only(all: &[Left]) -> Option<&Left> {
+    let first = all.iter().min_by_key(|left| left.number)?;
+    let numbers: BTreeSet<u64> = all.iter().map(|left| left.number).collect();
+    (numbers.len() == all.len() && all.iter().all(|left| left.steps == first.steps)).then_some(first)
 }
 
 /// A trace that was written since it is followed.

@@ -253,11 +253,10 @@ impl Words<'_> {
         if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f)) {
             let place =
                 if excess.at.place == f.place { "it".to_owned() } else { self.place(excess.at.place) };
-            text = format!(
-                "{text}; rank {} computes {} longer before {place}",
-                excess.at.rank,
-                duration(excess.ns)
-            );
+            let late = Self::culprits(f);
+            let compute = if late.len() == 1 { "computes" } else { "compute" };
+            text =
+                format!("{text}; {} {compute} {} longer before {place}", ranks(&late), duration(excess.ns));
         }
         let share = Cell::percent;
         if let (Matter::Wait(_), Some((_, most))) = (f.matter, f.culprits.first())
@@ -277,16 +276,20 @@ impl Words<'_> {
         format!("{text}{}{base} ({})", Self::pace(f), self.sure(f))
     }
 
-    /// What a rank computes longer than the others, also where exact times are folded: then by ranks' totals.
+    /// What ranks compute longer than the others, each in the mean, also where exact times are folded: then by ranks' totals.
     fn excess(&self, f: &Finding) -> Option<Excess> {
         f.excess.or_else(|| {
             let place = self.told.places().get(f.place)?;
             let computed = computed_before(&self.explained.sections, place);
-            let whom = f.culprits.iter().filter_map(|(at, _)| Some((*computed.get(&at.rank)?, at.rank)));
-            let (own, rank) = whom.max()?;
-            let all = computed.values().fold(0, |sum: u128, ns| sum.saturating_add(*ns));
-            let others = u128::from(computed.len().to_u64()).checked_sub(1).filter(|n| *n > 0)?;
-            let ns = saturate(own.saturating_sub(all.saturating_sub(own) / others));
+            let late = Self::culprits(f);
+            let (own, others): (Vec<_>, Vec<_>) =
+                computed.into_iter().partition(|(rank, _)| late.contains(rank));
+            let rank = own.iter().max_by_key(|(_, ns)| *ns)?.0;
+            let mean = |of: &[(u32, u128)]| {
+                let sum = of.iter().fold(0_u128, |sum, (_, ns)| sum.saturating_add(*ns));
+                sum.checked_div(of.len().to_u64().into())
+            };
+            let ns = saturate(mean(&own)?.saturating_sub(mean(&others)?));
             (ns > 0).then_some(Excess { at: At { rank, place: f.place }, ns })
         })
     }

@@ -61,3 +61,17 @@ fn who_computes_longer_before_the_end_is_told_of_merged_traces_too() {
     // Totals of ranks are right to 1 %.
     assert!((ms.parse::<f64>().unwrap() - 50.0).abs() < 1.0, "{kept}");
 }
+
+#[test]
+fn all_ranks_that_end_late_are_named() {
+    let ranks = (0..5).map(|me| {
+        let mut rank = Rank::new(me, 5);
+        rank.call(names::MPI_Init, "main", &[], (0, 1_000));
+        let late = if me < 3 { 50_000_000 } else { 2_000 };
+        rank.call(names::MPI_Finalize, "main", &[], (late, late + 1_000));
+        rank.finish("host")
+    });
+    let said = printed(ranks.collect(), &["why"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("late end: ranks 0-2 end last"), "{said}");
+    assert!(said.contains("ranks 0-2 compute 49.9 ms longer before it"), "{said}");
+}

@@ -298,3 +298,19 @@ fn what_does_not_run_is_not_followed() {
     end(all);
     assert!(!page.exists());
 }
+
+#[test]
+fn a_run_that_is_over_before_its_first_page_is_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let (directory, all) = recording(home.path());
+    let page = home.path().join("live.html");
+    let following = follow(home.path(), &page);
+    // Nobody is past MPI_Init at the first look, and all have ended at the next.
+    sleep(Duration::from_millis(300));
+    stream(&home.path().join("app.st"), &[0, 1, 2]);
+    fs::remove_dir_all(&directory).unwrap();
+    end(all);
+    assert_eq!(following.join().unwrap().unwrap(), Status::Ok);
+    let of = awaited(&page, |_| true);
+    assert!(of["live"].is_null() && calls(&of) == 15, "{}", of["lacks"]);
+}

@@ -12,7 +12,7 @@ use crate::format::Call;
 use crate::frames::functions;
 use crate::losses::Losses;
 use crate::trace::Trace;
-use crate::waits::{name, of_calls};
+use crate::waits::{is_local, name, of_calls};
 
 /// A function as the last of a call path.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Path {
     pub(crate) function: String,
     /// A function of MPI, and not of the program.
     pub(crate) is_mpi: bool,
+    /// It has nothing to do with other ranks.
+    pub(crate) is_local: bool,
 }
 
 /// Sums of one call path on one rank.
@@ -65,7 +67,7 @@ impl Profile {
         let mut ranks: Vec<u32> = trace.lanes.iter().map(|lane| lane.rank).collect();
         ranks.dedup();
         let program = trace.whole.header.program.rsplit('/').next().unwrap_or_default();
-        let root = Path { caller: None, function: program.to_owned(), is_mpi: false };
+        let root = Path { caller: None, function: program.to_owned(), is_mpi: false, is_local: true };
         Self {
             ranks,
             numbers: [((None, root.function.clone()), 0)].into_iter().collect(),
@@ -117,6 +119,16 @@ impl Profile {
         }
     }
 
+    /// How often nobody knows whether calls of a path wait on a rank, since they may wait for ranks that are missing.
+    pub(crate) fn unknown_waits(&self) -> u64 {
+        if !self.trace.waits || self.trace.whole.missing().is_empty() {
+            return 0;
+        }
+        let meets = |path: u32| self.paths.get(path.to_usize()).is_some_and(|path| !path.is_local);
+        let unknown = self.sums.iter().filter(|((path, _), sums)| sums.waits == 0 && meets(*path));
+        unknown.count().to_u64()
+    }
+
     /// Adds waits, if they are asked for. What could not be summed up is returned.
     ///
     /// # Errors
@@ -152,19 +164,21 @@ impl Profile {
         let own = sites.location(site).and_then(|location| location.function.as_deref());
         let (mut caller, mut program) = (0, None);
         for function in callers {
-            caller = self.number(caller, function.to_owned(), false);
+            caller = self.number(caller, function.to_owned(), None);
             program = if own == Some(function) { Some(caller) } else { program };
         }
-        let path = self.number(caller, name(&self.trace, call), true);
+        let path = self.number(caller, name(&self.trace, call), Some(call));
         let known = (path, program.unwrap_or(caller));
         self.known.insert((site, call), known);
         known
     }
 
-    fn number(&mut self, caller: u32, function: String, is_mpi: bool) -> u32 {
+    /// The number of a path; of a function of MPI with that, too.
+    fn number(&mut self, caller: u32, function: String, mpi: Option<CallId>) -> u32 {
         let paths = &mut self.paths;
         *self.numbers.entry((Some(caller), function)).or_insert_with_key(|(caller, function)| {
-            paths.push(Path { caller: *caller, function: function.clone(), is_mpi });
+            let (is_mpi, is_local) = (mpi.is_some(), mpi.is_none_or(is_local));
+            paths.push(Path { caller: *caller, function: function.clone(), is_mpi, is_local });
             narrow(paths.len() - 1)
         })
     }

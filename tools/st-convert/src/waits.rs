@@ -54,6 +54,11 @@ pub(crate) fn name(trace: &Trace, call: CallId) -> String {
     listed.or_else(named).unwrap_or_else(|| call.to_string())
 }
 
+/// Whether a function has nothing to do with other ranks.
+pub(crate) fn is_local(call: CallId) -> bool {
+    CallTable::builtin().get(call).is_some_and(|row| row.properties.local)
+}
+
 /// The places of calls that are written, if these are not all.
 fn wanted(trace: &Trace) -> Option<HashSet<Place, FixedState>> {
     let of = |number: usize| {

@@ -84,7 +84,8 @@ with \"comm\", \"group\", \"type\", \"op\", \"win\" or \"file\", the ranks that 
 \"histogram\" (name), call, site, codes and values (each with its frequency; what calls have of these is drawn), then \
 one object per call: rank, thread, i (position on the thread, from 0), call, \
 site, enter and exit (ns since the first rank entered MPI_Init, if the trace holds exact times), then the parameters under the names of the call table; \
-one whose name is taken by then has a 2 after it, as in --calls (rank2 is what MPI_Comm_rank found). Peers \
+one whose name is taken by then has a 2 after it (rank2 is what MPI_Comm_rank found, which --calls calls rank). \
+rsource and rtag are whom a receive that names no sender or tag got, and null of others, where --calls leaves them out. Peers \
 are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
 tag, bytes}; bytes is what a call has received or, if it receives nothing itself, what it sends, \

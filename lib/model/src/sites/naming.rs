@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-use super::abbreviated::abbreviated;
+use super::abbreviated::{abbreviated, concise};
 use super::{Frame, SiteTable, layers};
 use crate::modules::python_function;
 use crate::names::Location;
@@ -65,6 +65,8 @@ struct Texts {
     /// Those that are files and lines.
     named: HashSet<u32, FixedState>,
     locations: HashMap<u32, Location, FixedState>,
+    /// How those read that are shown without what functions take.
+    short: HashMap<u32, String, FixedState>,
     index: HashMap<String, u32, FixedState>,
 }
 
@@ -82,8 +84,17 @@ impl Texts {
     fn get(&self, number: u32) -> &str {
         self.all.get(number.to_usize()).map_or("", String::as_str)
     }
+    /// A text as it is shown.
+    fn short(&self, number: u32) -> &str {
+        self.short.get(&number).map_or_else(|| self.get(number), String::as_str)
+    }
+    fn shorten(&mut self, number: u32, short: String) {
+        if self.get(number) != short {
+            self.short.insert(number, short);
+        }
+    }
     fn hash(&self, of: impl Iterator<Item = u32>) -> u128 {
-        let all: Vec<&str> = of.map(|number| self.get(number)).collect();
+        let all: Vec<&str> = of.map(|number| self.short(number)).collect();
         xxhash_rust::xxh3::xxh3_128(all.join("\n").as_bytes())
     }
 }
@@ -201,7 +212,7 @@ impl CallSites {
             }
         }
         for (((trail, steps), at), site) in trails.iter().zip(&kept).zip(&chosen).zip(self.table.sites()) {
-            let text = |number: &u32| abbreviated(texts.get(*number));
+            let text = |number: &u32| abbreviated(texts.short(*number));
             let place = match (trail.first(), trail.get(*at)) {
                 _ if !site.label.is_empty() => site.label.clone(),
                 (Some(first), Some(chosen))
@@ -288,9 +299,19 @@ fn steps(table: &SiteTable, frame: &Frame, texts: &mut Texts) -> Vec<NamedFrame>
             texts.locations.insert(text, l.clone());
         }
         let function = l.function.as_deref();
+        let short = function.map(concise);
+        if let Some(name) = &short {
+            let shown = Location { function: Some(name.as_str().into()), ..l.clone() };
+            texts.shorten(text, shown.text(&module, frame.offset));
+        }
+        let named = |(name, short): (&str, String)| {
+            let number = texts.number(name.to_owned());
+            texts.shorten(number, short);
+            number
+        };
         NamedFrame {
             text,
-            function: function.map_or(text, |name| texts.number(name.to_owned())),
+            function: function.zip(short).map_or(text, named),
             layer: texts.number(l.file.as_deref().unwrap_or(&module.path).to_owned()),
             own: own_module && function.is_none_or(layers::is_own_function),
             wrapper: function.is_some_and(layers::wraps_mpi),

@@ -39,7 +39,16 @@ impl Clustering {
     ///
     /// If a rank is in two parts.
     pub fn root(&self, parts: Vec<Section>) -> Result<Clusters, Error> {
-        Ok(gathered(parts, self.0.clone())?.finish())
+        Ok(self.gathered(parts, &|_| ())?.finish())
+    }
+
+    /// A clusterer of the root's parts; told is of how many ranks each of them is.
+    ///
+    /// # Errors
+    ///
+    /// If a rank is in two parts.
+    pub fn gathered(&self, parts: Vec<Section>, tell: &dyn Fn(u64)) -> Result<Clusterer, Error> {
+        gathered(parts, self.0.clone(), tell)
     }
 
     /// A clusterer of a block of ranks, whose [`Clusterer::finish_parts`] is what the tree has for the block; nothing if ranks
@@ -52,9 +61,13 @@ impl Clustering {
     }
 }
 
-fn gathered(parts: Vec<Section>, options: Options) -> Result<Clusterer, Error> {
+fn gathered(parts: Vec<Section>, options: Options, tell: &dyn Fn(u64)) -> Result<Clusterer, Error> {
     let mut clusterer = Clusterer::new(options);
-    parts.into_iter().try_for_each(|section| clusterer.add_part(section))?;
+    for section in parts {
+        let ranks = section.ranks.len();
+        clusterer.add_part(section)?;
+        tell(ranks);
+    }
     Ok(clusterer)
 }
 
@@ -64,7 +77,7 @@ impl Reduce for Clustering {
     fn join(&self, sections: Vec<Section>) -> Result<Vec<Section>, Error> {
         match self.block() {
             None => Ok(sections),
-            Some(block) => Ok(gathered(sections, block.options)?.finish_parts()),
+            Some(block) => Ok(gathered(sections, block.options, &|_| ())?.finish_parts()),
         }
     }
 }
@@ -178,6 +191,12 @@ impl Clusterer {
     /// The clusters.
     #[must_use]
     pub fn finish(self) -> Clusters {
+        self.finish_telling(&|_| ())
+    }
+
+    /// The clusters; told is how many ranks each of them has as it is done.
+    #[must_use]
+    pub fn finish_telling(self, tell: &dyn Fn(u64)) -> Clusters {
         let published = self.options.signatures == Signatures::Paper;
         let asked = self.options.asked;
         // With call paths as published.
@@ -191,7 +210,10 @@ impl Clusterer {
             c.differing(&mut drawn);
         }
         let tolerance = self.options.tolerance.filter(|_| !published);
-        let finish = |(path, c): (u64, Cluster)| (path, c.finish(tolerance, asked, &drawn));
+        let finish = |(path, c): (u64, Cluster)| {
+            tell(c.ranks().len());
+            (path, c.finish(tolerance, asked, &drawn))
+        };
         let mut sections: Vec<(u64, Section)> = clusters.into_iter().map(finish).collect();
         sections.sort_by_key(|(_, s)| s.ranks.lowest());
         let table = match published {

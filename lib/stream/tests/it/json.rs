@@ -60,6 +60,11 @@ fn special_values_have_names() {
 fn a_name_is_a_key_once() {
     let rank = object("MPI_Comm_rank", 0, &[0, 7]);
     assert_eq!((&rank["rank"], &rank["rank2"]), (&json!(3), &json!(7)));
+    let sites = CallSites::default();
+    let recv = object("MPI_Recv", 0, &[10, 0, 4, 7, 0, -9, -9, 40]);
+    let [rank, recv] = [rank, recv].map(|call| line(call.as_object().unwrap(), &sites));
+    assert!(rank.starts_with("rank 3 ") && rank.contains(" rank=7 ") && !rank.contains("rank2"), "{rank}");
+    assert!(!recv.contains("rsource") && !recv.contains("rtag"), "{recv}");
     let imrecv = object("MPI_Imrecv", 0, &[1, -1, 4, 5]);
     assert_eq!((&imrecv["request"], &imrecv["request2"]), (&json!(4), &json!(5)));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
 use foldhash::fast::FixedState;
-use st_model::calls::{CallId, CallTable};
+use st_model::calls::CallId;
 use st_model::num::{Exact as _, saturate};
 use st_model::section::NO_SYM;
 
@@ -12,7 +12,7 @@ use super::schema::TOTALS;
 use super::sink::{Cell, Sink, count, maybe};
 use crate::format::Call;
 use crate::trace::Trace;
-use crate::waits::{name, of_calls};
+use crate::waits::{is_local, name, of_calls};
 
 /// A call site, by number, and a function.
 type At = (Option<u32>, CallId);
@@ -111,11 +111,6 @@ impl Totals {
         }
         Ok(())
     }
-}
-
-/// Whether a function has nothing to do with other ranks.
-fn is_local(call: CallId) -> bool {
-    CallTable::builtin().get(call).is_some_and(|row| row.properties.local)
 }
 
 /// Sums of times that sketches hold.

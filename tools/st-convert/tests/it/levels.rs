@@ -272,6 +272,11 @@ fn waits_for_ranks_that_are_missing_are_left_empty() {
     assert_eq!((wait(names::MPI_Allreduce), wait(names::MPI_Comm_rank)), (String::new(), "0".to_owned()));
     let (path, _) = made.convert(&["--waits", "-o", "phases.csv", "--level", "phases"]);
     assert!(csv(&path, "phases").iter().all(|row| row["wait_ns"] != "0"));
+    // A cube has a number everywhere.
+    let (_, said) = made.convert(&["--waits", "-o", "app.cubex"]);
+    assert!(said.contains("cube has no place for") && said.contains("since ranks are missing"), "{said}");
+    let (_, said) = kernel(Kernel::Stencil2d).convert(&["--waits", "-o", "app.cubex"]);
+    assert!(!said.contains("no place"), "{said}");
 }
 
 #[test]

@@ -51,6 +51,24 @@ fn the_innermost_function_tells_a_site_unless_others_share_it() {
 }
 
 #[test]
+fn a_site_is_the_same_where_handles_have_other_types() {
+    let of = |handle: &str| {
+        let name = format!("void w::reduce<double>({handle}) const");
+        sites(&[&[(&name, "/src/w.hpp", 12), ("main", "/src/a.cpp", 3)]])
+    };
+    let [pointer, integer] = ["ompi_communicator_t*", "int"].map(of);
+    assert_eq!(pointer.place(0), "w::reduce<double> w.hpp:12");
+    assert!(pointer.by_name(0).is_some() && pointer.by_name(0) == integer.by_name(0));
+    assert_eq!(pointer.by_functions(0), integer.by_functions(0));
+    assert_eq!(pointer.meant("w::reduce<double>"), [0]);
+    assert_eq!(pointer.meant("void w::reduce<double>(ompi_communicator_t*) const"), [0]);
+    assert_eq!(
+        pointer.location(0).unwrap().function.as_deref(),
+        Some("void w::reduce<double>(ompi_communicator_t*) const")
+    );
+}
+
+#[test]
 fn long_template_arguments_are_left_out_of_places() {
     let all = sites(&[&[("run<st_kernels::communicator::Real>", "/src/a.rs", 12)]]);
     assert_eq!(all.place(0), "run<…> a.rs:12");

@@ -112,7 +112,11 @@ impl Format for Cube<'_> {
     }
 
     fn finish(&mut self, _: &Summary<'_>) -> Result<Losses> {
-        let losses = self.profile.finish()?;
+        let mut losses = self.profile.finish()?;
+        losses.add(
+            "waits of a call path on a rank that nobody knows, since ranks are missing: 0 stands for them",
+            self.profile.unknown_waits(),
+        );
         let (order, metrics) = (self.order(), self.metrics());
         let known: Vec<&Metric> = metrics.iter().map(|(metric, _)| metric).collect();
         let document = anchor::document(self.trace, &self.profile, &order, &known)?;
