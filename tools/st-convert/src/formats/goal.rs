@@ -153,9 +153,7 @@ mod tests {
                 first.push(label);
             }
         }
-        assert_eq!(
-            first.last(),
-            text.lines().filter_map(|line| line.split([' ', ':']).next()).last().as_ref()
-        );
+        let last = text.lines().next_back().and_then(|line| line.split([' ', ':']).next());
+        assert_eq!(first.last().copied(), last);
     }
 }
