@@ -17,13 +17,16 @@ use crate::args::Args;
 use crate::input::Named;
 use crate::objects::Objects;
 
+/// Steps that it takes to print a call.
+const PRINTED: u64 = 5;
+
 /// Prints the calls of the selected ranks: by section, rank and thread, each in order.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let named = Named::read(args)?;
     let (mut objects, mut zero, mut held) = (Objects::default(), None, RankList::default());
     let budget = args.steps.budget();
     named.each(args, |_, section| {
-        budget.spend(&section, args.ranks.as_ref(), 1)?;
+        budget.spend(&section, args.ranks.as_ref(), PRINTED)?;
         if args.json {
             objects.add(&section);
         }
