@@ -26,6 +26,7 @@ pub mod recording;
 mod roll;
 mod screen;
 mod share;
+mod signals;
 mod status;
 mod stdout;
 mod symbols;

@@ -1,6 +1,6 @@
 //! Writing a result so that an unfinished one is never seen under its name.
 
-use crate::{Launch, UsageError, identity, stdout};
+use crate::{Launch, UsageError, identity, signals, stdout};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,8 @@ use tempfile::{NamedTempFile, TempPath};
 
 /// A result being written: to standard output (`-`), or to a file under a temporary name beside its target.
 ///
-/// [`Output::commit`] gives the file its name; a dropped `Output` leaves nothing behind. Targets that exist and
+/// [`Output::commit`] gives the file its name; a dropped `Output` leaves nothing behind, nor does a signal that ends the
+/// program. Targets that exist and
 /// are no regular files (`/dev/null`, a fifo) are written in place; a symbolic link's target is replaced, not the
 /// link.
 #[derive(Debug)]
@@ -321,6 +322,7 @@ fn open(target: &Path, replaces: Replaces) -> io::Result<Sink> {
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
     all.insert(place, Temporary { file: file.path().to_owned(), replaces });
+    signals::remove_temporary_at_end();
     Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, Unnamed(file)), target })
 }
 

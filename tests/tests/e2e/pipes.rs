@@ -437,6 +437,19 @@ fn an_output_is_replaced_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_program_that_is_ended_leaves_no_part_of_its_output() {
+    let ended = |signal: &str| {
+        format!(
+            "mkfifo held; sleep 3 >held & st-merge -o z.st - <held & \
+             for _ in $(seq 50); do ls -A | grep -q '^[.]z' && break; sleep 0.1; done; \
+             echo there: $(ls -A | grep -c '^[.]z'); kill -{signal} $!; wait $!; echo ended: $?; rm held"
+        )
+    };
+    let [term, hup] = ["TERM", "HUP"].map(ended);
+    lines(&[(&term, "0", &["there: 1", "ended: 143"]), (&hup, "0", &["there: 1", "ended: 129"])]);
+}
+
+#[test]
 fn a_stream_is_not_written_to_a_terminal() {
     if place::in_path("script").is_none() {
         place::say("no script(1) on this machine: output to a terminal is NOT tested");
