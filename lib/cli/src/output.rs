@@ -15,9 +15,8 @@ use tempfile::{NamedTempFile, TempPath};
 /// A result being written: to standard output (`-`), or to a file under a temporary name beside its target.
 ///
 /// [`Output::commit`] gives the file its name; a dropped `Output` leaves nothing behind, nor does a signal that ends the
-/// program. Targets that exist and
-/// are no regular files (`/dev/null`, a fifo) are written in place; a symbolic link's target is replaced, not the
-/// link.
+/// program. Targets that exist and are no regular files (`/dev/null`, a fifo) are written in place; a symbolic link's
+/// target is replaced, not the link.
 #[derive(Debug)]
 pub struct Output {
     name: String,
