@@ -269,7 +269,7 @@ impl Temporary {
     }
 }
 
-/// Removes what is not finished, where nothing is dropped any more. Asks for no memory.
+/// Removes what is not finished, where nothing is dropped any more. Asks for no memory, and does not wait for a lock.
 pub(crate) fn remove_temporary() {
     if let Ok(files) = TEMPORARY.try_lock() {
         files.values().for_each(|temporary| drop(fs::remove_file(&temporary.file)));
@@ -321,7 +321,7 @@ fn open(target: &Path, replaces: Replaces) -> io::Result<Sink> {
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
     all.insert(place, Temporary { file: file.path().to_owned(), replaces });
-    signals::remove_temporary_at_end();
+    signals::before_end(remove_temporary);
     Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, Unnamed(file)), target })
 }
 
