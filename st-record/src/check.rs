@@ -3,6 +3,7 @@
 use crate::ask;
 use crate::binary::{self, FileKind, Interface, Library};
 use crate::exports;
+use crate::interpreter::{self, Mpi4py, is_python};
 use crate::launcher::{self, LIBRARY, is_launcher};
 use crate::script;
 use crate::target::{MPI_INSIDE, of_launcher, resolve, unstartable};
@@ -13,23 +14,6 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
 use std::path::Path;
-use std::process::Command;
-
-/// Loads mpi4py, and with it the MPI that it finds, but does not begin to use it. Prints the module's file, what the library says of
-/// itself, and all files that are loaded.
-const MPI4PY: &str = "import importlib.util as u, sys
-if not u.find_spec('mpi4py'): sys.exit(3)
-import mpi4py
-mpi4py.rc.initialize = mpi4py.rc.finalize = False
-from mpi4py import MPI
-print(MPI.__file__)
-print(*MPI.Get_library_version().strip('\\0').splitlines()[0].split())
-print(*sorted({l.split()[-1] for l in open('/proc/self/maps') if ' /' in l}), sep='\\n')";
-
-/// How that ends if there is no mpi4py.
-const WITHOUT: i32 = 3;
-/// Prints the interpreter's version.
-const VERSION: &str = "import sys; print(sys.version)";
 
 /// What is missed of a program that links no MPI, but may come to one.
 const MAY_LOAD: &str = "nothing of an MPI that the program loads, or that a program uses which it starts; without, there is no trace";
@@ -188,41 +172,28 @@ fn of_script(report: &mut Report, file: &Path, interpreter: &str, launcher: Opti
     recorder(report, None);
 }
 
-fn is_python(file: &Path) -> bool {
-    file.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python"))
-}
-
 fn python(report: &mut Report, interpreter: &Path, launcher: Option<Mpi>) {
     report.unless = launcher.is_none().then_some(BY_LAUNCHERS).or(report.unless);
     if report.lines_of_python
-        && let Some(unknown) = version(interpreter).and_then(|v| UnknownPython::of(&v))
+        && let Some(unknown) = interpreter::version(interpreter).and_then(|v| UnknownPython::of(&v))
     {
         report.problem(format!("--python: {unknown}"));
     }
-    let told = Command::new(interpreter).args(["-c", MPI4PY]).env_remove("LD_PRELOAD").output();
-    let Ok(told) = told else { return };
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
-    // What is no interpreter, but has its name, says something else.
-    let answered = text.lines().nth(2).is_some();
-    if !told.status.success() || !answered {
-        if told.status.success() || told.status.code() == Some(WITHOUT) {
-            let text =
-                "Python without mpi4py: calls by extension modules that link MPI, or open it, are recorded";
-            report.line("bindings", text);
-        } else {
-            let errors = String::from_utf8_lossy(&told.stderr).into_owned();
-            let last = errors.lines().last().unwrap_or("it ended early").to_owned();
-            report.problem(format!("mpi4py cannot be loaded: {last}"));
-        }
-        if launcher.is_some() {
-            recorder(report, None);
-        }
-        return;
+    match interpreter::mpi4py(interpreter) {
+        None => return,
+        Some(Mpi4py::Loaded(told)) => return loaded(report, &told, launcher),
+        Some(Mpi4py::Without) => report.line(
+            "bindings",
+            "Python without mpi4py: calls by extension modules that link MPI, or open it, are recorded",
+        ),
+        Some(Mpi4py::Broken(why)) => report.problem(format!("mpi4py cannot be loaded: {why}")),
     }
-    loaded(report, &text, launcher);
+    if launcher.is_some() {
+        recorder(report, None);
+    }
 }
 
-/// What Python has loaded, as [`MPI4PY`] tells it.
+/// What Python has loaded, as [`Mpi4py::Loaded`] tells it.
 fn loaded(report: &mut Report, told: &str, launcher: Option<Mpi>) {
     let mut lines = told.lines();
     let (by, version) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -244,12 +215,6 @@ fn loaded(report: &mut Report, told: &str, launcher: Option<Mpi>) {
     report.line("version", version);
     let called = binary::called(Path::new(by));
     agree(report, *interface, library.path.as_deref().map(|path| (path, &called)), launcher);
-}
-
-/// What an interpreter says of itself.
-fn version(interpreter: &Path) -> Option<String> {
-    let said = Command::new(interpreter).args(["-c", VERSION]).env_remove("LD_PRELOAD").output().ok()?;
-    said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }
 
 fn dynamic(report: &mut Report, file: &Path, loader: &Path, launcher: Option<Mpi>) {
@@ -393,6 +358,7 @@ fn some(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     /// As [`super::check`], whether or not the recorder has been built: these tests are run before it is.
     fn check(words: &[OsString], lines_of_python: bool) -> Report {

@@ -15,6 +15,7 @@ pub mod env_list;
 pub mod exports;
 mod forecast;
 pub mod interim;
+mod interpreter;
 pub mod job;
 pub mod launcher;
 pub mod left_out;
