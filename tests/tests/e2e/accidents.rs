@@ -34,31 +34,22 @@ fn alike(p: &Workplace, options: &str, app: &str, of: fn(Said) -> Said) -> Resul
 /// Runs without the recorder that may be needed until one ends as the recorded one did.
 const RACES: usize = 60;
 
-/// Recorded runs of which one must end as some run without the recorder does: what comes once in hundreds is not met in
-/// [`RACES`].
-const RECORDED: usize = 2;
-
 /// As [`both`], where a rank ends early. Which rank's end is the job's status is a race in MPICH's launcher, with us or
 /// without: in some jobs it takes a rank that lost its peer, or one that it ended itself. So what a recorded job came to
-/// must be what the program comes to in some run without us.
+/// must be what the program comes to in some run without us; of what is rarer than that, a second job decides.
 fn both_where_a_rank_ends(p: &Workplace, options: &str, app: &str) -> Result<Outcome, Failure> {
-    let races = p.job.mpi == Mpi::Mpich;
-    let mut last = None;
-    for _ in 0..if races { RECORDED } else { 1 } {
-        match as_in_some_run(p, options, app, if races { RACES } else { 1 }) {
-            Err(e) => last = Some(e),
-            recorded => return recorded,
-        }
+    match p.job.mpi {
+        Mpi::Openmpi => both(p, options, app),
+        Mpi::Mpich => as_in_some_run(p, options, app).or_else(|_| as_in_some_run(p, options, app)),
     }
-    Err(last.unwrap_or_default())
 }
 
-/// Runs with the recorder once, and without until that ends alike, so often at most.
-fn as_in_some_run(p: &Workplace, options: &str, app: &str, most: usize) -> Result<Outcome, Failure> {
+/// Runs with the recorder once, and without until that ends alike.
+fn as_in_some_run(p: &Workplace, options: &str, app: &str) -> Result<Outcome, Failure> {
     let said = |o: &Outcome| (o.status, Said::of(o));
     let recorded = p.outside(&format!("-q -o trace.st {options}"), app)?;
     let (mut statuses, mut last) = (BTreeSet::new(), String::new());
-    for _ in 0..most {
+    for _ in 0..RACES {
         let plain = p.plain(app)?;
         if said(&plain) == said(&recorded) {
             return Ok(recorded);
