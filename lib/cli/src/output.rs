@@ -3,10 +3,11 @@
 use crate::{Launch, UsageError, identity, signals, stdout};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -258,21 +259,24 @@ pub(crate) fn is_unwritten(error: &anyhow::Error) -> bool {
 static TEMPORARY: Mutex<BTreeMap<PathBuf, Temporary>> = Mutex::new(BTreeMap::new());
 
 struct Temporary {
-    file: PathBuf,
+    /// As the system takes it: asking for memory is not allowed where it is removed.
+    file: CString,
     replaces: Replaces,
 }
 
 impl Temporary {
     /// Whether it may still get its name: what has that, or was given up, is not under its temporary name any more.
     fn is_open(&self) -> bool {
-        self.file.exists()
+        Path::new(OsStr::from_bytes(self.file.as_bytes())).exists()
     }
 }
 
 /// Removes what is not finished, where nothing is dropped any more. Asks for no memory, and does not wait for a lock.
 pub(crate) fn remove_temporary() {
     if let Ok(files) = TEMPORARY.try_lock() {
-        files.values().for_each(|temporary| drop(fs::remove_file(&temporary.file)));
+        for temporary in files.values() {
+            let _ = rustix::fs::unlink(&*temporary.file);
+        }
     }
 }
 
@@ -320,7 +324,8 @@ fn open(target: &Path, replaces: Replaces) -> io::Result<Sink> {
     let mode = Permissions::from_mode(0o666);
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
-    all.insert(place, Temporary { file: file.path().to_owned(), replaces });
+    let path = CString::new(file.path().as_os_str().as_bytes())?;
+    all.insert(place, Temporary { file: path, replaces });
     signals::before_end(remove_temporary);
     Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, Unnamed(file)), target })
 }

@@ -17,8 +17,8 @@ extern "C" fn end(signal: c_int) {
     unsafe { libc::raise(signal) };
 }
 
-/// From now on a signal that ends the process does something first, and ends it all the same: `first` may ask for no memory, and wait
-/// for no lock. What is ignored, or somebody else handles, stays so.
+/// From now on a signal that ends the process does `first` before, which must neither ask for memory nor wait for a lock. What is
+/// ignored, or somebody else handles, stays so.
 pub(crate) fn before_end(first: fn()) {
     if FIRST.set(first).is_err() {
         return;
