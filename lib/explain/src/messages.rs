@@ -368,8 +368,10 @@ impl Messages {
             }
         }
         if let Some(probe) = probe {
-            // A call that need not wait for it may have ended before.
-            let waited = ledger.visit(probe).is_some_and(|v| v.exit >= reason.until());
+            // MPI_Win_start need not wait for what it finds. A probe that ends before what it has found is sent shows that
+            // clocks are apart, as a receive does: it has waited all the same.
+            let waited = reason.kind != WaitKind::LatePost
+                || ledger.visit(probe).is_some_and(|v| v.exit >= reason.until());
             ledger.give(probe, false, waited.then_some(reason));
         }
         match by {

@@ -218,3 +218,19 @@ fn a_rank_that_ends_late_keeps_the_others_waiting() {
     let even = program(0, &[]);
     assert!(of(&even, Matter::LateEnd).iter().all(|f| f.cost < even.time() / 1000), "{even:?}");
 }
+
+#[test]
+fn a_probe_has_waited_where_clocks_are_a_little_apart() {
+    for apart in [-100, 100] {
+        let analysis = run(|m| {
+            m.compute(1, 50_000_000);
+            let (enter, exit) = (m.now(0) + 64, m.now(1) + 64 + apart);
+            m.record(0, names::MPI_Probe, 1, vec![("source", vec![1])], enter, exit);
+            m.message((1, 0), EAGER, false, [2, 3]);
+        });
+        let found = at(&analysis, Matter::Wait(WaitKind::LateSender), 1);
+        assert_eq!(found.iter().map(|f| f.culprits[0].0.rank).collect::<Vec<_>>(), [1], "{apart} ns");
+        assert!(found[0].cost.abs_diff(1_000_000_000) < 50_000_000, "{found:?}");
+        assert_eq!(analysis.waits.violations > 0, apart < 0);
+    }
+}
