@@ -12,7 +12,7 @@ use st_model::num::{Exact, float, rounded};
 use st_model::sites::CallSites;
 
 use self::pairs::{Found, Pair, Sure, pairs};
-use self::whole::{LISTED, Whole};
+use self::whole::Whole;
 use crate::calls::{SITE, site_cells};
 use crate::judge::{Apart, Judged, Side, adjusted, judge};
 use crate::table::{Cell, Column, Table, grouped};
@@ -25,7 +25,7 @@ pub(crate) const LEAST_PERCENT: f64 = 5.0;
 /// Changes of less than this share of the run's time matter to nobody.
 const LEAST_OF_RUN: f64 = 0.001;
 
-/// Changes of more than this share that chance may have made are worth a word.
+/// Changes of more than this share are worth a word where chance may have made them, or nobody can tell.
 const MUCH_OF_RUN: f64 = 0.02;
 
 /// Calls of each rank at a place that tell how its computation there differs.
@@ -94,9 +94,16 @@ pub struct Change {
     pub expected: f64,
     /// How sure the difference is.
     pub judged: Option<Judged>,
+    /// Whether the difference is large enough for the run to tell of.
+    pub matters: bool,
 }
 
 impl Change {
+    /// Whether it is among what people are told without asking for all.
+    fn is_told(&self) -> bool {
+        self.matters && self.verdict != Verdict::Alike
+    }
+
     /// How much longer it takes than expected, ns.
     fn change(&self) -> f64 {
         self.times[1].unwrap_or(0.0) - self.expected
@@ -177,6 +184,7 @@ pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
                 times,
                 expected,
                 judged,
+                matters: false,
             })
         }));
     }
@@ -282,18 +290,21 @@ impl Changes {
         let least = self.how.threshold.unwrap_or(LEAST_PERCENT).min(LEAST_PERCENT) / 100.0;
         for row in &mut self.rows {
             let change = row.change();
+            // Verdicts are those of where a place is until it is judged.
+            let few = row.verdict == Verdict::Unjudged && row.judged.is_none();
+            let of_run = if few { MUCH_OF_RUN } else { LEAST_OF_RUN };
+            row.matters = change.abs() >= least * row.expected && change.abs() >= of_run * run;
             let Some(judged) = &mut row.judged else { continue };
             judged.probability = all.next().unwrap_or(1.0);
-            let matters = change.abs() >= least * row.expected && change.abs() >= LEAST_OF_RUN * run;
-            row.verdict = match (matters, judged.probability <= 1.0 - SURE) {
+            row.verdict = match (row.matters, judged.probability <= 1.0 - SURE) {
                 (true, true) if change > 0.0 => Verdict::Slower,
                 (true, true) => Verdict::Faster,
                 (true, false) if change.abs() >= MUCH_OF_RUN * run => Verdict::Unsure,
                 _ => Verdict::Alike,
             };
         }
-        // Found are all but the last three, whose order is one.
-        let rank = |r: &Change| r.verdict.min(Verdict::Alike).max(Verdict::Gone);
+        // What is told comes first; of what is not the order is one.
+        let rank = |r: &Change| (!r.is_told(), r.is_told().then_some(r.verdict));
         self.rows.sort_by(|a, b| {
             let sizes = b.change().abs().total_cmp(&a.change().abs());
             rank(a).cmp(&rank(b)).then(sizes)
@@ -316,11 +327,6 @@ impl Changes {
     pub(crate) fn whole(&self) -> Option<String> {
         let [slower, unsure] = [Verdict::Slower, Verdict::Unsure].map(|v| self.with(v));
         self.longer(LEAST_PERCENT).map(|whole| whole.told(slower, unsure))
-    }
-
-    /// How many rows have something to say.
-    pub(crate) fn found(&self) -> usize {
-        self.rows.iter().take_while(|r| r.verdict < Verdict::Alike).count()
     }
 
     fn with(&self, verdict: Verdict) -> usize {
@@ -349,19 +355,23 @@ impl Changes {
     /// What is found, in a line.
     pub(crate) fn counts(&self) -> String {
         let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::New, Verdict::Gone, Verdict::Alike];
-        let mut parts: Vec<String> = verdicts
-            .iter()
-            .map(|v| (self.with(*v), v.name()))
-            .filter(|(n, name)| *n > 0 || *name == "slower")
-            .map(|(n, name)| format!("{} {name}", grouped(n.to_u64())))
-            .collect();
+        let count = |(n, v): (usize, &Verdict)| {
+            let small = self.rows.iter().filter(|r| r.verdict == *v && !r.matters).count();
+            let count = format!("{} {}", grouped(n.to_u64()), v.name());
+            match v {
+                Verdict::New | Verdict::Gone if small > 0 => {
+                    format!("{count} ({} below 0.1 % of the run)", grouped(small.to_u64()))
+                }
+                _ => count,
+            }
+        };
+        let counted = verdicts.iter().map(|v| (self.with(*v), v));
+        let mut parts: Vec<String> =
+            counted.filter(|(n, v)| *n > 0 || **v == Verdict::Slower).map(count).collect();
         let unsure = self.with(Verdict::Unsure);
         if unsure > 0 {
-            let more = if self.bases == 0 { ", --base" } else { "" };
-            parts.push(format!(
-                "{} unsure (chance may make such changes: --all{more})",
-                grouped(unsure.to_u64())
-            ));
+            let more = if self.bases == 0 { ": --base" } else { "" };
+            parts.push(format!("{} unsure (chance may make such changes{more})", grouped(unsure.to_u64())));
         }
         let few = self.with(Verdict::Unjudged);
         if few > 0 {
@@ -383,10 +393,7 @@ impl Changes {
             Shown::Never => !text,
         };
         let kept: Vec<bool> = columns.iter().map(|(_, shown)| wanted(*shown)).collect();
-        let found = if text && !all { self.found() } else { self.rows.len() };
-        let listed = if self.longer(LEAST_PERCENT).is_some() { LISTED } else { 0 };
-        let left = self.rows.iter().skip(found).filter(|r| r.verdict == Verdict::Unsure);
-        let rows = self.rows.iter().take(found).chain(left.take(listed));
+        let rows = self.rows.iter().filter(|r| !text || all || r.is_told());
         let row = |r: &Change| {
             let cells = self.cells(r, sites).into_iter().zip(&kept);
             cells.filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect()

@@ -27,7 +27,7 @@ any two runs (another node, other jobs beside it) is told from a change of the p
 the machine is not quiet. Then the first run is the mean of all these.
 
 The run as a whole is judged by itself, by the time of a rank from MPI_Init to MPI_Finalize: where it takes longer by more than equal runs differ, a line says so, \
-with the largest call sites that are unsure, and --threshold counts it, too. Equal runs are taken to differ by up to 95 %, and with --base by three \
+and --threshold counts it, too. Equal runs are taken to differ by up to 95 %, and with --base by three \
 to seven standard deviations of these runs (fewer, the more there are), beside which a tenth weighs as much as two runs.
 
 Scaling: with other numbers of ranks the time that all ranks together spend at a call site is expected to stay, with --weak that of each rank. slower \
@@ -44,7 +44,7 @@ Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gon
 function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \
 uncertainty_percent, to which that is known in 99 of 100 cases; run_percent, the change by the time of the second run; probability that \
 chance makes such a difference at any site; speedup; efficiency_percent; sites that are taken for one; site and place in the first trace, of what is new in the second. They hold all call sites, \
-text those with a difference unless --all.
+text those with a difference that matters to the run, unsure ones last, unless --all.
 
 Exit status: 0 no difference, 1 failed, 2 wrong usage, 3 invalid or truncated stream, or nothing in common, 4 the traces differ; with --time 4 only beyond --threshold.";
 

@@ -4,9 +4,6 @@ use st_model::num::{Exact, float};
 
 use crate::judge::usual_growth;
 
-/// Unsure places that are listed where a run takes longer.
-pub(super) const LISTED: usize = 5;
-
 /// How much longer a rank of the second run takes than expected, beside what equal runs differ by.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Whole {
@@ -41,7 +38,7 @@ impl Whole {
         let sites = match (slower, unsure) {
             (1.., _) => "",
             (0, 0) => "; no call site can be named for sure",
-            (0, _) => "; no call site can be named for sure: the largest that are unsure follow",
+            (0, _) => "; no call site can be named for sure: those that are unsure follow",
         };
         format!("the run takes {percent:+.1} %, beyond what equal runs differ by ({beside}){sites}")
     }

@@ -5,7 +5,7 @@ mod run;
 use std::path::Path;
 
 use clap::Parser;
-use run::{Chance, Run, recorded};
+use run::{Chance, Run, recorded, section};
 use st_capture::record::{Options, RankRecorder};
 use st_cli::Status;
 use st_model::calls::{CallTable, names};
@@ -98,8 +98,32 @@ fn what_chance_may_have_made_is_not_called_alike() {
             assert_ne!(row.verdict, Verdict::Alike, "seed {seed}: {}", told(&changes));
             unsure += usize::from(row.verdict == Verdict::Unsure);
         }
+        // They are told, before what has not changed.
+        let text = said([a, Run { seed: seed + 1_000, ..a }].map(recorded), &["--time"]).unwrap().0;
+        let listed = text.lines().filter(|line| line.starts_with("unsure  ")).count();
+        assert_eq!(listed, changes.rows.iter().filter(|r| r.verdict == Verdict::Unsure).count(), "{text}");
+        let last = changes.rows.iter().rposition(|r| r.verdict == Verdict::Unsure);
+        let alike = changes.rows.iter().position(|r| r.verdict == Verdict::Alike);
+        assert!(alike.is_none() || last < alike, "seed {seed}: {}", told(&changes));
     }
     assert!(unsure > 0);
+}
+
+#[test]
+fn what_is_new_and_takes_next_to_no_time_is_counted_and_not_listed() {
+    let calls = [(2e6, 102e6), (102e6, 102.001e6), (102.001e6, 112e6)];
+    let runs = || [&calls[..1], &calls].map(|calls| vec![section(0, calls, true)]);
+    let text = said(runs(), &["--time"]).unwrap().0;
+    assert!(text.contains(", 2 new (1 below "), "{text}");
+    assert!(text.contains(" step\n") && !text.contains(" east\n"), "{text}");
+    let all = said(runs(), &["--time", "--all"]).unwrap().0;
+    assert!(all.contains(" step\n") && all.contains(" east\n"), "{all}");
+    // One call tells nothing of chance, but that it takes much longer matters.
+    let longer = [(2e6, 102e6), (102e6, 102.001e6), (102.001e6, 212e6)];
+    let runs = [&calls, &longer].map(|calls| vec![section(0, calls, true)]);
+    let text = said(runs, &["--time"]).unwrap().0;
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with("too few  ")).collect();
+    assert!(rows.len() == 1 && rows[0].contains(" MPI_Barrier "), "{text}");
 }
 
 #[test]
