@@ -3,6 +3,7 @@
 use crate::size::parse_size;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use st_cli::options::Talk;
+use st_cli::quantity::within;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -86,12 +87,12 @@ pub struct Args {
     /// killed and some ranks' streams are lost, that of the last reduction has all ranks. One that fails leaves that
     /// before, and the next is tried. No exact times are kept (as with --time sketch), and the time that reductions take
     /// is in no sketch.
-    #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with_all = ["no_sync", "only"],
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["no_sync", "only"],
           help_heading = "Recording")]
     pub reduce_every: Option<f64>,
     /// With --merge: how long a rank waits for others in MPI_Finalize or an interim reduction, and an eighth of that more
     /// for each level of the tree that they form (default: 20)
-    #[arg(long, value_name = "SECONDS", requires = "merged", value_parser = patience, help_heading = "Recording")]
+    #[arg(long, value_name = "TIME", requires = "merged", value_parser = patience, help_heading = "Recording")]
     pub merge_timeout: Option<f64>,
     /// Do not compare the ranks' clocks in MPI_Init and MPI_Finalize (needed if some ranks of a job run without recorder)
     #[arg(long, help_heading = "Recording")]
@@ -99,9 +100,9 @@ pub struct Args {
     /// Do compare them: all ranks of this job are recorded, even if the launcher does not let st-record know it
     #[arg(long, conflicts_with = "no_sync", help_heading = "Recording")]
     pub sync: bool,
-    /// Compare them also about every SECONDS in between, after barriers and other operations in which all ranks wait for all
+    /// Compare them also about every TIME in between, after barriers and other operations in which all ranks wait for all
     /// (MPI_Allreduce, MPI_Allgather, MPI_Alltoall on communicators of all ranks): for clocks whose drift changes
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["no_sync", "only"], value_parser = seconds, help_heading = "Recording")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["no_sync", "only"], value_parser = time, help_heading = "Recording")]
     pub sync_interval: Option<f64>,
     /// Record these ranks of the job only: 3, or 0-3,8, or a ranklist
     #[arg(long, value_name = "RANKS", value_parser = ranks, help_heading = "Recording")]
@@ -114,7 +115,7 @@ pub struct Args {
     ///
     /// It takes some seconds of one processor where st-record runs. Only where st-record starts the job (not mpirun … st-record), and not with
     /// --merge or --reduce-every.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds, help_heading = "Talk")]
+    #[arg(long, value_name = "TIME", default_value_t = 60.0, value_parser = time, help_heading = "Talk")]
     pub forecast_after: f64,
     /// Start nothing: say which MPI and which bindings COMMAND uses, and what of it would be missed
     #[arg(long, conflicts_with = "env", help_heading = "Instead of recording")]
@@ -242,25 +243,13 @@ that ended with 0. With --check: 0 if everything would be recorded, 4 if not, 12
 done, 1 failed, 2 wrong usage, 3 invalid or truncated stream.";
 
 /// A time, within the recorder's bounds.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s| (1e-6..=3.2e7).contains(s));
-    seconds.ok_or_else(|| "not a number of seconds, from 0.000001 to 32,000,000".into())
-}
-
-/// A time between reductions, in s, within the recorder's bounds.
-fn interval(text: &str) -> Result<f64, String> {
-    let units = [('s', 1.0), ('m', 60.0), ('h', 3_600.0), ('d', 86_400.0)];
-    let unit = units.into_iter().find_map(|(c, s)| Some((text.strip_suffix(c)?, s)));
-    let (number, unit) = unit.unwrap_or((text, 1.0));
-    let number: f64 = number.parse().map_err(|_| "not a time such as 90, 10m, 2h or 1d")?;
-    let seconds = Some(number * unit).filter(|s| (1e-6..=3.2e7).contains(s));
-    seconds.ok_or_else(|| "not from 0.000001 to 32,000,000 seconds".into())
+fn time(text: &str) -> Result<f64, String> {
+    within(text, 1e-6..=3.2e7)
 }
 
 /// A time to wait, within the recorder's bounds.
 fn patience(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s| (0.001..=3600.0).contains(s));
-    seconds.ok_or_else(|| "not a number of seconds, from 0.001 to 3,600".into())
+    within(text, 0.001..=3600.0)
 }
 
 /// Checks a set of ranks; the recorder reads it again.
@@ -472,16 +461,16 @@ mod tests {
         assert!(g.environment().contains(&("ST_MERGE", "plain".into())) && g.command.len() == 2);
         let h = Args::parse_from(["st-record", "--reduce-every", "1.5h", "--merge-timeout=3", "x"]);
         assert!(h.environment().contains(&("ST_REDUCE_EVERY", "5400".into())) && h.merge.is_none());
-        let times = ["90", "90s", "10m", "2h", "1d"].map(|t| interval(t).unwrap().to_string());
+        let times = ["90", "90s", "10m", "2h", "1d"].map(|t| time(t).unwrap().to_string());
         assert_eq!(times, ["90", "90", "600", "7200", "86400"]);
-        for wrong in ["", "m", "10M", "1 h", "0", "-1s", "nan", "400d", "1hm"] {
-            assert!(interval(wrong).is_err(), "{wrong}");
+        for wrong in ["", "m", "10M", "0", "-1s", "nan", "400d", "1hm"] {
+            assert!(time(wrong).is_err(), "{wrong}");
         }
         // Ranks that are not there cannot be merged.
         for other in ["--only=0", "--no-sync", "--merge-timeout=0"] {
             assert!(Args::try_parse_from(["st-record", "--merge", other, "x"]).is_err(), "{other}");
         }
-        for wrong in ["0", "-1", "nan", "1s"] {
+        for wrong in ["0", "-1", "nan", "1x"] {
             let given = format!("--sync-interval={wrong}");
             assert!(Args::try_parse_from(["st-record", &given, "x"]).is_err(), "{wrong}");
         }

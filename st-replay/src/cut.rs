@@ -13,8 +13,9 @@
 //!
 //! *Cost:* expected O(words up to the limit), and O(log n) per channel of a rank whenever calls are taken away from it.
 
+use st_cli::quantity::nanoseconds;
 use st_model::calls::{CallTable, Kind};
-use st_model::num::{narrow, saturate};
+use st_model::num::{narrow, rounded, saturate};
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
@@ -41,13 +42,10 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "seconds as 10s, or a number of calls".to_owned();
-        if let Some(seconds) = text.strip_suffix('s') {
-            let seconds = seconds.parse::<f64>().ok().filter(|s| *s >= 0.0).ok_or_else(wrong)?;
-            let time = std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
-            return Ok(Self::Time(saturate(time.as_nanos())));
-        }
-        text.parse().map(Self::Calls).map_err(|_| wrong())
+        text.parse().map(Self::Calls).or_else(|_| {
+            let ns = nanoseconds(text).map_err(|_| "a time as 10s, or a number of calls")?;
+            Ok(Self::Time(rounded(ns)))
+        })
     }
 }
 

@@ -7,7 +7,6 @@ mod hist;
 mod moments;
 mod picture;
 mod predict;
-mod quantity;
 mod report;
 mod timeline;
 mod traffic;

@@ -22,6 +22,7 @@ mod mpi;
 pub mod options;
 mod output;
 mod progress;
+pub mod quantity;
 pub mod recording;
 mod roll;
 mod screen;

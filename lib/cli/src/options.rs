@@ -8,16 +8,6 @@ use st_stream::WriteOptions;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A time of the run, in seconds.
-///
-/// # Errors
-///
-/// If the text is none, or one before the beginning.
-pub fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-    seconds.ok_or_else(|| "a number of seconds from 0 up".into())
-}
-
 /// How much is said on standard error. Errors are always printed.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Talk {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::quantity::within;
 
 use crate::table::Format;
 
@@ -29,7 +30,7 @@ pub struct ForecastArgs {
     /// A trace; - or nothing is standard input
     #[arg(value_name = "TRACE", default_value = "-")]
     pub stream: PathBuf,
-    /// How long the run takes: a number of seconds, or with s, m, h or d behind it
+    /// How long the run takes: 90, 90s, 30m, 1h or 2d
     #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = time)]
     pub time: f64,
     /// Form of the output
@@ -51,36 +52,8 @@ pub struct ForecastArgs {
 
 /// Seconds.
 fn time(text: &str) -> Result<f64, String> {
-    let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
-        Some(number) => (number, &text[number.len()..]),
-        None => (text, "s"),
-    };
-    let each = match unit {
-        "m" => 60.0,
-        "h" => 3_600.0,
-        "d" => 86_400.0,
-        _ => 1.0,
-    };
-    let time = number.parse().ok().map(|n: f64| n * each).filter(|s| *s > 0.0 && *s <= MOST);
-    time.ok_or_else(|| "a time above 0, of 10 years at most, such as 90s, 30m, 1h or 2d".into())
+    within(text, f64::MIN_POSITIVE..=MOST)
 }
 
 /// Ten years.
 const MOST: f64 = 3_650.0 * 86_400.0;
-
-#[cfg(test)]
-mod tests {
-    use super::time;
-
-    #[test]
-    fn times_have_units() {
-        for (text, seconds) in
-            [("90", 90.0), ("1.5s", 1.5), ("2m", 120.0), ("1h", 3_600.0), ("0.5d", 43_200.0)]
-        {
-            assert_eq!(time(text), Ok(seconds), "{text}");
-        }
-        for text in ["", "h", "0", "-1h", "nan", "inf", "1y", "1e9h"] {
-            assert!(time(text).is_err(), "{text}");
-        }
-    }
-}

@@ -2,7 +2,7 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use st_cli::Symbols;
-use st_cli::options::seconds;
+use st_cli::quantity::seconds;
 use st_explain::PhasesBy;
 
 use super::explain::Explaining;
@@ -50,7 +50,7 @@ ranks, how many; site and place; of (computation) calls are 0. With --by rank ra
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = AT)]
 pub struct AtArgs {
-    /// The time, in seconds
+    /// The time: seconds, or with a unit (1.5, 250ms)
     #[arg(value_name = "T", value_parser = seconds)]
     pub time: f64,
     /// Names of call sites.
@@ -65,7 +65,7 @@ pub struct AtArgs {
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = BETWEEN)]
 pub struct BetweenArgs {
-    /// From this time, in seconds
+    /// From this time: seconds, or with a unit (1.5, 250ms)
     #[arg(value_name = "T1", value_parser = seconds)]
     pub from: f64,
     /// Up to this one

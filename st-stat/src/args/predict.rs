@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use clap::Args as ClapArgs;
 use st_cli::Symbols;
+use st_cli::quantity::{bytes, nanoseconds, rate};
 
 use super::explain::Explaining;
-use super::quantity::{bytes, rate, time};
 
 const PREDICT: &str = "\
 Examples:
@@ -73,13 +73,13 @@ impl FromStr for Faster {
 #[command(after_long_help = PREDICT)]
 pub struct PredictArgs {
     /// What if a message without data took so long (1.5us)
-    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "What if")]
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds, help_heading = "What if")]
     pub latency: Option<f64>,
     /// What if so many bytes went per second (12.5GB/s, inf)
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What if")]
     pub bandwidth: Option<f64>,
     /// What if sending or receiving a message kept a rank for so long (300ns)
-    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "What if")]
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds, help_heading = "What if")]
     pub overhead: Option<f64>,
     /// What if only messages of more bytes waited for their receive (64KiB)
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "What if")]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut, seconds};
+use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::quantity::{seconds, within};
 
 use super::{Explaining, PictureArgs};
 use crate::table::Format;
@@ -43,7 +44,7 @@ pub struct ReportArgs {
     /// The trace's streams, or a directory of streams; - or nothing is standard input
     #[arg(value_name = "STREAM")]
     pub inputs: Vec<PathBuf>,
-    /// Show the single calls of all ranks from a time to another, in seconds from when the first rank entered MPI_Init; may be
+    /// Show the single calls of all ranks from a time to another (1.5..2, 200ms..1s), counted from when the first rank entered MPI_Init; may be
     /// given several times. With --view timeline or path: draw the time from one to the other
     #[arg(long, value_name = "FROM..TO", value_parser = window)]
     pub window: Vec<(f64, f64)>,
@@ -64,7 +65,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N", value_parser = job, requires = "follow", conflicts_with = "inputs")]
     pub job: Option<usize>,
     /// With --follow: seconds from one page to the next, at least; more where a page takes long to be made
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = every, requires = "follow", conflicts_with = "inputs")]
+    #[arg(long, value_name = "TIME", default_value_t = 5.0, value_parser = every, requires = "follow", conflicts_with = "inputs")]
     pub every: f64,
     /// Pictures for a paper.
     #[command(flatten)]
@@ -101,8 +102,7 @@ fn job(text: &str) -> Result<usize, String> {
 
 fn every(text: &str) -> Result<f64, String> {
     // A page that is read takes longer than a second.
-    let seconds = seconds(text)?;
-    if (1.0..=86_400.0).contains(&seconds) { Ok(seconds) } else { Err("from 1 second to a day".into()) }
+    within(text, 1.0..=86_400.0)
 }
 
 /// Two times, s.

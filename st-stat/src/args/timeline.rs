@@ -33,7 +33,7 @@ pub struct TimelineArgs {
     /// What ranks are taken together by: a row is one of them
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub by: RanksBy,
-    /// Show the time from one to another only, in seconds from when the first rank entered MPI_Init
+    /// Show the time from one to another only (1.5..2, 200ms..1s), counted from when the first rank entered MPI_Init
     #[arg(long, value_name = "FROM..TO", value_parser = window)]
     pub window: Option<(f64, f64)>,
     /// Rows at most: of more ranks (nodes, clusters), neighbours share one

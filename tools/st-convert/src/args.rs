@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, builder::PossibleValuesParser};
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, seconds};
+use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::quantity::seconds;
 use st_explain::PhasesBy;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
@@ -42,7 +43,7 @@ pub struct Args {
     /// Only these ranks, as 3 or 0-3,8 or <1 0 4 2>
     #[arg(long, visible_alias = "rank", value_name = "RANKS", value_parser = ranklist_notation::parse_any)]
     pub ranks: Option<RankList>,
-    /// Only calls that end after this time, in seconds from when the first rank entered MPI_Init
+    /// Only calls that end after this time, from when the first rank entered MPI_Init: seconds, or with a unit (1.5, 250ms)
     #[arg(long, value_name = "T", value_parser = seconds)]
     pub from: Option<f64>,
     /// Only calls that begin before this time
