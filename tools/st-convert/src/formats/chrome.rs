@@ -137,7 +137,10 @@ impl Format for Chrome<'_> {
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
         };
-        let joined = call.exchanges.iter().filter(|exchange| matches!(exchange, Exchange::Join { .. }));
+        let joined = call
+            .exchanges
+            .iter()
+            .filter(|exchange| matches!(exchange, Exchange::Join { part, .. } if !part.alone));
         self.losses.add("parts in collective operations", joined.count().to_u64());
         let args = Value::Object(parameters(call, &self.trace.sites));
         let name = Value::String(function(call));
