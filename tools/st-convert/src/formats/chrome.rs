@@ -89,6 +89,8 @@ impl Chrome<'_> {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
+        // Perfetto does not see the end of a string behind an escaped backslash.
+        let text = text.replace(r"\\", r"\u005c");
         self.out.iter_mut().try_for_each(|out| out.write_all(text.as_bytes()))?;
         Ok(())
     }
