@@ -280,3 +280,17 @@ fn blocks_and_parts_have_their_sizes() {
     let in_parts = 4 * 4 * 8 * 4;
     assert_eq!(sent.values().flatten().sum::<u64>(), gathered + exchanged + in_parts);
 }
+
+#[test]
+fn ranks_that_stop_early_are_said() {
+    let made = Made::of_lines(
+        r#"{"rank":0,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":0,"call":"MPI_Recv","count":1,"source":1,"tag":1,"enter":20,"exit":30}
+{"rank":1,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":1,"call":"MPI_Send","count":1,"dest":0,"tag":1,"enter":20,"exit":30}
+{"ended":1,"thread":0}"#,
+    );
+    let (_, said) = made.convert(&["-o", "app.goal"]);
+    assert!(said.contains("1 ends of ranks that stop early"), "{said}");
+    assert_eq!(made.run(&["--strict", "-o", "other.goal"]).status.code(), Some(4));
+}
