@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_model::calls::roles::{Action, Rule, Start};
 use st_model::calls::words::ABSENT;
-use st_model::event::{Completed, Event, RECEIVED, SENT};
+use st_model::event::{Arg, Completed, Event, RECEIVED, SENT};
 use st_model::section::Sym;
 use st_model::values::{ANY_TAG, PROC_NULL};
 
@@ -63,6 +63,9 @@ impl End {
 pub trait Listener {
     /// What is kept of a part in a collective operation.
     type Part: Clone;
+
+    /// Operations of communicators with one member, which waits for nobody, are parts too.
+    const ALONE: bool = false;
 
     /// The rank's standing in what a call names.
     fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing>;
@@ -308,7 +311,8 @@ impl<P: Clone> Communication<P> {
     }
 
     /// The end of a message in parts: the n-th such send that was made for a peer and tag meets the n-th receive, and
-    /// nothing else (MPI 4.1, section 4.2). Parts of another number on the other side make the same message.
+    /// nothing else (MPI 4.1, section 4.2). Parts of another number on the other side make the same message; its bytes are those of all
+    /// parts.
     fn in_parts(&mut self, event: &Event<'_>, end: End, sends: bool) -> End {
         if !event.role.partitioned {
             return end;
@@ -316,7 +320,11 @@ impl<P: Clone> Communication<P> {
         let channel = if sends { end.sent_through() } else { end.received_through() };
         let n = self.in_parts.entry((channel, sends)).or_default();
         *n += 1;
-        End { tag: end.tag.saturating_add(*n * PARTITIONED), bytes: -1, ..end }
+        let bytes = match event.arg("partitions") {
+            Some(Arg::One(parts)) if end.bytes >= 0 => end.bytes.saturating_mul(parts),
+            _ => -1,
+        };
+        End { tag: end.tag.saturating_add(*n * PARTITIONED), bytes, ..end }
     }
 
     fn send(
@@ -431,8 +439,8 @@ impl<P: Clone> Communication<P> {
         }
     }
 
-    fn collective(&mut self, event: &Event<'_>, rule: Rule, start: Start, to: &mut impl Listener<Part = P>) {
-        let Some(at) = self.at(event, to).filter(|at| at.members > 1) else { return };
+    fn collective<L: Listener<Part = P>>(&mut self, event: &Event<'_>, rule: Rule, start: Start, to: &mut L) {
+        let Some(at) = self.at(event, to).filter(|at| at.members > 1 || L::ALONE) else { return };
         let part = to.part(event, at, rule);
         let request = event.words().one(event.role.new_request);
         match start {

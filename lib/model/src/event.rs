@@ -285,6 +285,13 @@ impl<'e> Event<'e> {
         self.words.get(*self.role.count.get(side)?)
     }
 
+    /// Of a collective operation whose blocks each have a datatype of their own: these.
+    #[must_use]
+    pub fn own_types(&self, side: usize) -> &'e [i64] {
+        let name = if side == SENT { "sendtypes" } else { "recvtypes" };
+        if let Some(Arg::List(types)) = self.arg(name) { types } else { &[] }
+    }
+
     /// Bytes of so many elements of a datatype, by its index; `None` if it is not known.
     #[must_use]
     pub fn size(&self, count: i64, datatype: i64) -> Option<u64> {

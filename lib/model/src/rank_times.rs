@@ -135,6 +135,29 @@ pub fn rank_times(section: &Section) -> Vec<RankTime> {
     all
 }
 
+/// The time of a rank whose sketches are also of others, by its exact times; `None` if there are not those of all calls. *Cost:* O(calls).
+///
+/// # Errors
+///
+/// If the rank cannot be read back.
+pub fn exact_time(section: &Section, rank: u32) -> Result<Option<RankTime>, Error> {
+    let shared = section.threads.first().is_some_and(|thread| thread.ranks.len() > 1);
+    let Some(mut events) = section.events(0, rank).filter(|_| shared).map(Events::timed) else {
+        return Ok(None);
+    };
+    let (mut time, mut last) = (RankTime { rank, whole: 0, mpi: 0 }, None);
+    while let Some(event) = events.next_event()? {
+        let Some((enter, exit)) = event.times else { return Ok(None) };
+        let since = |from: i64, to: i64| u128::from(saturate::<u64>(to.saturating_sub(from)));
+        let [before, within] = counted(event.symbol.call).map(u128::from);
+        let own = within * since(enter, exit);
+        time.whole += before * since(last.unwrap_or(enter), enter) + own;
+        time.mpi += own;
+        last = Some(exit);
+    }
+    Ok(Some(time))
+}
+
 /// From the end of the first event to the start of the last.
 fn exact(column: &Column) -> u128 {
     let mut times = column.times();

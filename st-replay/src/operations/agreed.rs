@@ -3,7 +3,7 @@
 
 use st_match::Channel;
 use st_model::calls::roles::Rule;
-use st_model::calls::words::{ABSENT, slot};
+use st_model::calls::words::ABSENT;
 use st_model::event::Event;
 use st_model::section::Tables;
 use st_model::values::ROOT;
@@ -62,11 +62,9 @@ pub(super) fn agree(
     };
     match rule {
         Rule::Alltoallv => {
-            let of = |name| event.row.map_or(ABSENT, |row| slot(row, name));
-            let types = [of("sendtypes"), of("recvtypes")];
             let sent = usize::from(inplace);
             for (i, from) in [(0, sent), (1, 1)] {
-                let each = words.list(types[from]);
+                let each = event.own_types(from);
                 for (peer, (k, n)) in (0u32..).zip(lists(from).iter().enumerate()) {
                     let t = each.get(k).copied().unwrap_or_else(|| words.one(role.types[from]));
                     pair(i, peer, size(*n, t));

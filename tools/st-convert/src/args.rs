@@ -131,7 +131,7 @@ that, what the format had no place for, by name and count. With --strict nothing
 
 --level phases: what each rank does from the begin to the end of each iteration or phase, as st-stat phases has them (--by), and of what lies between \
 them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv and parquet a row of the table phases: \
-rank; loop, a number in the order in which ranks come to them, or none of what lies between; level of MPI_Pcontrol; iteration, from 0; function and site of its first call; begin_ns; end_ns; calls; compute_ns \
+rank; loop, a number in the order in which ranks come to them, the same whichever ranks are written, or none of what lies between; level of MPI_Pcontrol; iteration, from 0; function and site of its first call; begin_ns; end_ns; calls; compute_ns \
 between calls, mpi_ns in calls and, with --waits, wait_ns, how much of that is waiting for others. Slices have the same as arguments. Computation before a first call is the iteration's. With --from, \
 --until and --phase, which chooses by the first call, phases are written as a whole; --sites is refused. It takes time by the number of calls, and memory by that of loops, but with --waits for each wait. Calls of other threads are counted as left out.
 
@@ -158,7 +158,8 @@ unknown is null.
 
 otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
 functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
-collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. There are two files for each thread.
+collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
+others. Pipit takes positions in communicators for ranks of the world; the frame of to_pipit, in Python, has those. There are two files for each thread.
 
 paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \
 events with its function and call site under the numbers that Extrae gives their types; collective operations have bytes and communicator, a message is a communication, from the enter of the \
@@ -167,7 +168,7 @@ call that sends it, and from that of the one that posts its receive, to the exit
 simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
 and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
 back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \
-once. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
+once. Ranks that stop early are counted: a simulation may wait for what they would send. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
 
 extrap: lines of JSON, each the value of a metric for a call path of a run: {\"params\": {\"p\": ranks}, \"callpath\": \"app->solve->MPI_Send\", \"metric\": …, \
 \"value\": …}. Each input is a run by itself; Extra-P wants five numbers of ranks, and takes runs on equally many as repetitions. Streams of one run that are given one by one are refused; programs of different names and runs that are all on equally many ranks are said. A call path is the program, the functions on the stack of \
@@ -195,7 +196,7 @@ there from MPI_Init on, else one more than the highest rank that calls. Where a 
 
 otf2 (read): an archive, by its directory or its file NAME.otf2, read through OTF2's own library (as above). The group of the locations that communicate tells the ranks; other locations of their processes are threads. Regions that are \
 called as functions of MPI are calls, other regions around them the call site. Bytes of records are elements of MPI_BYTE; where a record has only the sum over all partners, each gets as much. A call of which no record tells the \
-partner or request has null ones; one of which none tells the communicator has MPI_COMM_WORLD or, where it makes one, what all of the rank's are made of, if the archive tells that. Of requests that MPI_Waitany, MPI_Waitsome and tests name those that they complete are kept. The program's name is that of the archive, but in those of st-convert. Starts of persistent requests become MPI_Isend and MPI_Irecv; requests whose end no record tells end with the next call that waits, as in all archives of EZTrace, which do not tell either what non-blocking receives got.
+partner or request has null ones; one of which none tells the communicator has MPI_COMM_WORLD or, where it makes one, what all of the rank's are made of, if the archive tells that. Of requests that MPI_Waitany, MPI_Waitsome and tests name those that they complete are kept. The program's name is that of the archive, but in those of st-convert. Starts of persistent requests become MPI_Isend and MPI_Irecv, receives of probed messages MPI_Recv and MPI_Irecv; requests whose end no record tells end with the next call that waits, as in all archives of EZTrace, which do not tell either what non-blocking receives got.
 
 dumpi (read): what dumpi2ascii prints, a file for each rank, which is the last number in the file's name. Datatypes that MPI does not define have the sizes that dumpi2ascii -X adds at the end, else they are MPI_BYTE. \
 Communicators are the world, the caller alone and duplicates of these: members of others are not in it, and calls on them have a null one.

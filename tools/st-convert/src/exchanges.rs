@@ -9,7 +9,7 @@ use st_match::communication::{End, Listener};
 use st_match::messages::Messages;
 use st_match::standing::{Scope, Standing};
 use st_match::volume::Volumes;
-use st_model::calls::roles::{Action, Rule};
+use st_model::calls::roles::{Action, Rule, Start};
 use st_model::event::{Completed, Event};
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
@@ -42,6 +42,8 @@ pub(crate) struct ExchangePart {
     pub(crate) id: u64,
     pub(crate) group: u32,
     pub(crate) rule: Rule,
+    /// The rank is the communicator's only member.
+    pub(crate) alone: bool,
     /// The root as the call names it, if it names one.
     pub(crate) root: Option<i64>,
 }
@@ -193,6 +195,7 @@ fn tag(tag: i64) -> Option<i64> {
 
 impl Listener for Reading<'_, '_> {
     type Part = (Standing, Rule, Option<i64>);
+    const ALONE: bool = true;
 
     fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing> {
         self.shared.groups.standing(self.section, event.rank, scope)
@@ -224,11 +227,14 @@ impl Listener for Reading<'_, '_> {
         });
     }
 
-    fn post(&mut self, _: &Event<'_>, end: &End, done: bool) -> usize {
+    fn post(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
         let id = self.shared.receives;
         self.shared.receives += 1;
         let side = self.side(end, id);
-        self.exchanges.push(Exchange::Post { side, done });
+        // What a probe finds, who takes it posts.
+        if event.action() != Action::Match {
+            self.exchanges.push(Exchange::Post { side, done });
+        }
         let group_side = end.at.other();
         let mut posted = Posted { side, by: self.by, received: None, group_side, chosen: self.chosen };
         if done {
@@ -242,6 +248,13 @@ impl Listener for Reading<'_, '_> {
         }
         self.shared.meet();
         receive.to_usize()
+    }
+
+    fn take(&mut self, event: &Event<'_>, number: usize, bytes: i64) {
+        let Some(posted) = self.shared.messages.posted(narrow(number)) else { return };
+        let side = Side { bytes: saturate(bytes), ..posted.side };
+        let done = event.action() == Action::Matched { start: Start::Blocking };
+        self.exchanges.push(Exchange::Post { side, done });
     }
 
     fn received(&mut self, event: &Event<'_>, number: usize, got: &Completed) {
@@ -264,7 +277,7 @@ impl Listener for Reading<'_, '_> {
         let matched = matches!(event.action(), Action::Matched { .. });
         posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
         let side = posted.side;
-        self.exchanges.push(Exchange::Received { side, at_once: false });
+        self.exchanges.push(Exchange::Received { side, at_once: matched });
         if !self.shared.matching {
             self.shared.messages.withdraw(receive);
             return;
@@ -299,7 +312,7 @@ impl Listener for Reading<'_, '_> {
         };
         let id = self.shared.parts;
         self.shared.parts += 1;
-        let part = ExchangePart { operation, id, group: at.group, rule, root };
+        let part = ExchangePart { operation, id, group: at.group, rule, alone: at.members == 1, root };
         self.exchanges.push(Exchange::Join { part, done });
         if done { 0 } else { self.parts.insert(part) }
     }

@@ -20,6 +20,9 @@ const NAMES: [&str; 4] = [
 pub(crate) const NAME: &str = "traces";
 /// The property that has the name of the program.
 pub(crate) const PROGRAM: &str = "ST::PROGRAM";
+/// The property that says which communicators are between two groups, as `NUMBER:MEMBERS` of the first group, which come before those
+/// of the second.
+pub(crate) const SIDES: &str = "ST::INTERCOMMUNICATORS";
 
 /// `OTF2_SUCCESS`.
 const SUCCESS: c_int = 0;

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_cli::counted;
+use st_cli::options::Steps;
 use st_explain::{LoopId, Place, Stretch, Waited, stretches, waits_of_first_threads};
 use st_model::calls::CallId;
 use st_model::num::narrow;
+use st_model::section::Section;
 
 use crate::choice::Chosen;
 use crate::format::Format;
@@ -38,10 +40,26 @@ pub(crate) struct Handed {
 /// # Errors
 ///
 /// If a rank cannot be read back, if no more is wanted, or if the format cannot be written.
-pub(crate) fn phases(trace: &Trace, tell: Tell<'_>, format: &mut dyn Format) -> Result<Handed> {
+pub(crate) fn phases(
+    trace: &Trace,
+    steps: &Steps,
+    tell: Tell<'_>,
+    format: &mut dyn Format,
+) -> Result<Handed> {
     let mut waits = waits(trace)?;
     let (mut loops, mut losses) = (Loops::default(), Losses::default());
+    let (budget, mut others) = (steps.budget(), others(trace).into_iter().peekable());
     for (lane, at) in trace.lanes.iter().zip(0u32..) {
+        // Numbers of loops are the same whichever ranks are written.
+        while let Some((rank, section)) = others.next_if(|(rank, _)| *rank < lane.rank) {
+            budget.spend(section, Some(&[rank].into_iter().collect()), 1)?;
+            stretches(section, rank, trace.by, Vec::new(), &mut |stretch| {
+                if let Some((id, _)) = stretch.of {
+                    number(&mut loops.met, id);
+                }
+                tell(0)
+            })?;
+        }
         if lane.thread > 0 {
             losses.add("calls of threads that are not the first of their rank", lane.calls);
             continue;
@@ -55,6 +73,15 @@ pub(crate) fn phases(trace: &Trace, tell: Tell<'_>, format: &mut dyn Format) -> 
         })?;
     }
     Ok(Handed { phases: loops.phases, between: loops.between, loops: loops.met.len(), losses })
+}
+
+/// Ranks that are not written, in their order.
+fn others(trace: &Trace) -> Vec<(u32, &Section)> {
+    let ranks =
+        trace.sections.iter().flat_map(|section| section.ranks.iter().map(move |rank| (rank, section)));
+    let mut others: Vec<_> = ranks.filter(|(rank, _)| !trace.has(*rank)).collect();
+    others.sort_unstable_by_key(|(rank, _)| *rank);
+    others
 }
 
 /// The waits of each rank, if they are asked for: also those outside of the window, for phases are written as a whole.
@@ -72,11 +99,19 @@ fn waits(trace: &Trace) -> Result<HashMap<u32, Vec<Waited>>> {
 struct Loops {
     phases: u64,
     between: u64,
-    /// Their numbers.
-    met: HashMap<LoopId, u32, FixedState>,
+    met: Met,
     /// As they are called on the rank that is cut, where another call may begin them than elsewhere.
     of_rank: HashMap<LoopId, Loop, FixedState>,
     functions: HashMap<CallId, String, FixedState>,
+}
+
+/// Numbers of loops.
+type Met = HashMap<LoopId, u32, FixedState>;
+
+/// That of a loop, the next one if it is new.
+fn number(met: &mut Met, id: LoopId) -> u32 {
+    let next = narrow(met.len());
+    *met.entry(id).or_insert(next)
 }
 
 impl Loops {
@@ -95,9 +130,8 @@ impl Loops {
         let Place { call, site } = *place;
         let site = site.and_then(|id| trace.sites.number(id));
         let function = self.functions.entry(call).or_insert_with(|| name(trace, call));
-        let next = narrow(self.met.len());
         let of = of.map(|(id, turn)| {
-            let number = *self.met.entry(id).or_insert(next);
+            let number = number(&mut self.met, id);
             let place = site.map_or("", |site| trace.sites.place(site));
             let make = || Loop::new(id, number, function, place);
             (&*self.of_rank.entry(id).or_insert_with(make), turn)

@@ -172,7 +172,7 @@ fn written(
     // Of an output that cannot be written the input is not to blame.
     let about = |e: anyhow::Error| if e.is::<project::Error>() { e.context(named.to_owned()) } else { e };
     if trace.level == Level::Phases {
-        let mut handed = phases(trace, &tell, format).map_err(about)?;
+        let mut handed = phases(trace, &args.steps, &tell, format).map_err(about)?;
         drop(progress);
         handed.losses.take_in(format.finish(&Summary { groups: &Groups::default() })?);
         tell_phases(&handed, trace, args);

@@ -89,6 +89,8 @@ impl Chrome<'_> {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
+        // Perfetto does not see the end of a string behind an escaped backslash.
+        let text = text.replace(r"\\", r"\u005c");
         self.out.iter_mut().try_for_each(|out| out.write_all(text.as_bytes()))?;
         Ok(())
     }
@@ -137,7 +139,10 @@ impl Format for Chrome<'_> {
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
         };
-        let joined = call.exchanges.iter().filter(|exchange| matches!(exchange, Exchange::Join { .. }));
+        let joined = call
+            .exchanges
+            .iter()
+            .filter(|exchange| matches!(exchange, Exchange::Join { part, .. } if !part.alone));
         self.losses.add("parts in collective operations", joined.count().to_u64());
         let args = Value::Object(parameters(call, &self.trace.sites));
         let name = Value::String(function(call));

@@ -67,9 +67,9 @@ pub(super) struct Collective {
 /// Bytes of each block of a side: one number where all are alike.
 fn sizes(event: &Event<'_>, side: usize) -> Vec<u64> {
     let (role, words) = (event.role, event.words());
-    let types = words.list(role.types[side]);
+    let own = event.own_types(side);
     let of = |k: usize, count: i64| {
-        let datatype = types.get(k).copied().or_else(|| words.get(role.types[side]));
+        let datatype = own.get(k).copied().or_else(|| words.get(role.types[side]));
         datatype.and_then(|datatype| event.size(count, datatype)).unwrap_or(0)
     };
     match words.list(role.counts[side]) {

@@ -18,7 +18,7 @@ use st_model::num::{Exact as _, saturate};
 use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::format::Call;
 use crate::losses::Losses;
-use crate::trace::Trace;
+use crate::trace::{Lane, Trace};
 use lowering::{Collective, Members, Transfer};
 
 /// What the algorithms are called, for who reads a result.
@@ -102,8 +102,14 @@ impl Script {
             );
             bail!(UsageError(why));
         }
+        let ended = |lane: &&Lane| trace.section(lane).ended.iter().any(|ended| ended.rank == lane.rank);
+        let (mut losses, ended) = (Losses::default(), trace.lanes.iter().filter(ended).count());
+        losses.add(
+            "ends of ranks that stop early (simulations may wait for what they would send)",
+            ended.to_u64(),
+        );
         let (tags, members) = (HashMap::default(), HashMap::default());
-        Ok(Self { ranks, tags, members, rank: Rank::default(), losses: Losses::default() })
+        Ok(Self { ranks, tags, members, rank: Rank::default(), losses })
     }
 
     pub(crate) fn ranks(&self) -> &[u32] {

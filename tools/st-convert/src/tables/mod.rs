@@ -11,7 +11,7 @@ use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_model::calls::roles::Action;
 use st_model::num::{Exact as _, saturate};
-use st_model::rank_times::rank_times;
+use st_model::rank_times::{exact_time, rank_times};
 use st_model::values::error_class;
 
 use crate::exchanges::{Exchange, Side};
@@ -129,7 +129,8 @@ impl<'a, S: Sink> Tables<'a, S> {
         for lanes in self.trace.lanes.chunk_by(|a, b| a.rank == b.rank) {
             let Some(lane) = lanes.first() else { continue };
             let sums = self.sums.get(&lane.rank).copied().unwrap_or_default();
-            let time = times.get(&lane.rank);
+            let exact = exact_time(self.trace.section(lane), lane.rank)?;
+            let time = exact.as_ref().or_else(|| times.get(&lane.rank));
             self.sink.row(
                 RANKS,
                 &[

@@ -55,6 +55,18 @@ impl Made {
         made
     }
 
+    /// A trace made of calls that are written down as JSON lines.
+    pub(crate) fn of_lines(lines: &str) -> Self {
+        let mut made = Self { directory: tempfile::tempdir().unwrap(), sections: Vec::new() };
+        std::fs::write(made.path("app.jsonl"), lines).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_st-convert"));
+        command.current_dir(made.directory.path()).args(["-q", "app.jsonl", "-o", "app.st"]);
+        assert!(command.status().unwrap().success());
+        let file = std::fs::File::open(made.path("app.st")).unwrap();
+        made.sections = st_stream::read(file, st_stream::ReadOptions::default()).unwrap().sections;
+        made
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

@@ -299,3 +299,29 @@ fn a_format_without_the_level_names_those_that_have_it() {
     let (same, _) = made.convert(&["-o", "b.cubex"]);
     assert_eq!(std::fs::read(cube).unwrap(), std::fs::read(same).unwrap());
 }
+
+#[test]
+fn numbers_of_loops_do_not_depend_on_the_ranks_that_are_written() {
+    let of = |rank: usize, turns: usize| {
+        let turn = ["MPI_Barrier", "MPI_Comm_size"].repeat(turns);
+        let names = [&["MPI_Init"][..], &turn, &["MPI_Finalize"]].concat();
+        let times = (0..).step_by(10);
+        let line = |(name, t): (&&str, u32)| {
+            format!(
+                "{{\"rank\":{rank},\"call\":\"{name}\",\"site\":\"{name}\",\"enter\":{t},\"exit\":{}}}\n",
+                t + 5
+            )
+        };
+        names.iter().zip(times).map(line).collect::<String>()
+    };
+    let made = Made::of_lines(&[of(0, 20), of(1, 30), of(2, 30)].concat());
+    let loops = |ranks: &str| {
+        let (path, _) = made.convert(&["--ranks", ranks, "--level", "phases", "-o", ranks, "--to", "csv"]);
+        let rows = csv(&path, "phases");
+        let of_last = rows.iter().filter(|row| row["rank"] == "2");
+        of_last.map(|row| row["loop"].clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let all = loops("0-2");
+    assert!(all.contains("1"), "ranks differ in their loops");
+    assert_eq!(loops("2"), all);
+}

@@ -153,3 +153,84 @@ fn phases_are_regions_with_their_times() {
         }
     }
 }
+
+/// An operation of one rank alone, a message in parts, and what two groups do with each other.
+const OTHERS: &str = r#"{"comm":"own","ranks":[0],"members":[0]}
+{"comm":"own","ranks":[1],"members":[1]}
+{"comm":"both","ranks":[0],"members":[0],"remote":[1,2]}
+{"comm":"both","ranks":[1,2],"members":[1,2],"remote":[0]}
+{"rank":0,"call":"MPI_Reduce","count":5,"type":"MPI_INT","op":"MPI_SUM","root":0,"comm":"own","enter":10,"exit":20}
+{"rank":0,"call":"MPI_Psend_init","partitions":4,"count":8,"type":"MPI_INT","dest":1,"tag":3,"request":"s","enter":30,"exit":40}
+{"rank":0,"call":"MPI_Start","request":"s","enter":40,"exit":50}
+{"rank":0,"call":"MPI_Wait","request":"s","enter":50,"exit":60}
+{"rank":0,"call":"MPI_Send","count":1,"type":"MPI_INT","dest":1,"tag":1,"comm":"both","enter":70,"exit":80}
+{"rank":0,"call":"MPI_Bcast","count":1,"type":"MPI_INT","root":"MPI_ROOT","comm":"both","enter":80,"exit":90}
+{"rank":0,"call":"MPI_Gather","sendcount":1,"sendtype":"MPI_INT","root":1,"comm":"both","enter":90,"exit":99}
+{"rank":1,"call":"MPI_Reduce","count":5,"type":"MPI_INT","op":"MPI_SUM","root":0,"comm":"own","enter":10,"exit":20}
+{"rank":1,"call":"MPI_Precv_init","partitions":2,"count":16,"type":"MPI_INT","source":0,"tag":3,"request":"r","enter":30,"exit":40}
+{"rank":1,"call":"MPI_Start","request":"r","enter":40,"exit":50}
+{"rank":1,"call":"MPI_Wait","request":"r","enter":50,"exit":60}
+{"rank":1,"call":"MPI_Bcast","count":1,"type":"MPI_INT","root":0,"comm":"both","enter":80,"exit":90}
+{"rank":1,"call":"MPI_Gather","root":"MPI_PROC_NULL","comm":"both","enter":90,"exit":99}
+{"rank":1,"call":"MPI_Send","count":2,"type":"MPI_INT","dest":2,"tag":5,"enter":100,"exit":110}
+{"rank":2,"call":"MPI_Recv","count":1,"type":"MPI_INT","source":0,"tag":1,"comm":"both","enter":70,"exit":80}
+{"rank":2,"call":"MPI_Bcast","count":1,"type":"MPI_INT","root":0,"comm":"both","enter":80,"exit":90}
+{"rank":2,"call":"MPI_Gather","recvcount":1,"recvtype":"MPI_INT","root":"MPI_ROOT","comm":"both","enter":90,"exit":99}
+{"rank":2,"call":"MPI_Mprobe","source":1,"tag":5,"request":"m","enter":100,"exit":110}
+{"rank":2,"call":"MPI_Mrecv","count":2,"type":"MPI_INT","request":"m","bytes":8,"enter":110,"exit":120}
+"#;
+
+#[test]
+fn what_one_rank_or_two_groups_do_is_there_in_plain_communicators() {
+    let made = Made::of_lines(OTHERS);
+    let Some(path) = archive(&made, &["-o", "app.otf2"]) else { return };
+    // Back again, the sides of the communicator are apart.
+    let mut back = Command::new(env!("CARGO_BIN_EXE_st-convert"));
+    back.current_dir(made.directory.path()).args(["-q", "app.otf2", "-o", "back.st"]);
+    assert!(back.status().unwrap().success());
+    let file = std::fs::File::open(made.path("back.st")).unwrap();
+    let sections = st_stream::read(file, st_stream::ReadOptions::default()).unwrap().sections;
+    let comms = sections.iter().flat_map(|s| &s.tables.comms).flat_map(|entry| &entry.of);
+    let sizes = comms.map(|(_, comm)| (comm.content.members.len(), comm.content.remote.len()));
+    let both: Vec<_> = sizes.filter(|(_, remote)| *remote > 0).collect();
+    assert_eq!(both, [(1, 2), (2, 1), (2, 1)]);
+    let words = |sections: &[st_model::section::Section], name: &str, word: &str| {
+        let mut all = Vec::new();
+        for section in sections {
+            for rank in section.ranks.iter() {
+                let mut events = section.events(0, rank).unwrap();
+                while let Some(event) = events.next_event().unwrap() {
+                    if event.name() == Some(name)
+                        && let Some(st_model::event::Arg::One(value)) = event.arg(word)
+                    {
+                        all.push(value);
+                    }
+                }
+            }
+        }
+        all
+    };
+    for (name, word) in [("MPI_Send", "dest"), ("MPI_Bcast", "root"), ("MPI_Gather", "root")] {
+        assert_eq!(words(&sections, name, word), words(&made.sections, name, word), "{name}");
+    }
+
+    // What a probe has found is received by a plain call.
+    assert_eq!(
+        (words(&sections, "MPI_Mrecv", "bytes"), words(&sections, "MPI_Recv", "source")),
+        (vec![], vec![0, 1])
+    );
+
+    let Some(events) = events(&path) else { return };
+    let lengths: Vec<_> = events
+        .iter()
+        .filter(|e| e.kind.starts_with("MPI_ISEND") && e.rest.contains("Length"))
+        .map(|e| e.number("Length: "))
+        .collect();
+    assert_eq!(lengths, [128]);
+    assert_eq!(events.iter().filter(|e| e.kind == "MPI_COLLECTIVE_END").count(), 8);
+    let definitions = Command::new("otf2-print").arg("-G").arg(path.join("traces.otf2")).output().unwrap();
+    assert!(
+        !String::from_utf8_lossy(&definitions.stdout).contains("INTER_COMM"),
+        "Python's module cannot read such"
+    );
+}

@@ -250,3 +250,47 @@ fn without_times_there_is_no_computation_and_threads_are_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("several threads"));
 }
+
+/// Operations whose blocks have types of their own or one that they share, and a message in parts.
+const SIZES: &str = r#"
+{"rank":R,"call":"MPI_Gather","sendcount":2,"sendtype":"MPI_DOUBLE","recvcount":2,"recvtype":"MPI_DOUBLE","root":3}
+{"rank":R,"call":"MPI_Gather","sendcount":2,"sendtype":"MPI_FLOAT","recvcount":2,"recvtype":"MPI_FLOAT","root":3}
+{"rank":R,"call":"MPI_Alltoallw","sendcounts":[1,2,3,4],"sdispls":[0,0,0,0],"sendtypes":["MPI_DOUBLE","MPI_INT","MPI_DOUBLE","MPI_INT"],"recvcounts":[N,N,N,N],"rdispls":[0,0,0,0],"recvtypes":["T","T","T","T"]}
+{"rank":R,"call":"MPI_Psend_init","partitions":4,"count":8,"type":"MPI_INT","dest":TO,"tag":3,"request":"s"}
+{"rank":R,"call":"MPI_Precv_init","partitions":2,"count":16,"type":"MPI_INT","source":FROM,"tag":3,"request":"r"}
+{"rank":R,"call":"MPI_Startall","requests":["s","r"]}
+{"rank":R,"call":"MPI_Waitall","requests":["s","r"]}
+"#;
+
+#[test]
+fn blocks_and_parts_have_their_sizes() {
+    let of = |rank: usize| {
+        let numbers = [("R", rank), ("N", rank + 1), ("TO", (rank + 1) % 4), ("FROM", (rank + 3) % 4)];
+        let named = SIZES.replace("\"T\"", ["\"MPI_DOUBLE\"", "\"MPI_INT\""][rank % 2]);
+        let set = |text: String, (name, n): &(&str, usize)| {
+            text.replace(&format!(":{name},"), &format!(":{n},"))
+                .replace("[N,N,N,N]", &format!("{:?}", [rank + 1; 4]))
+        };
+        numbers.iter().fold(named, set)
+    };
+    let made = Made::of_lines(&(0..4).map(of).collect::<String>());
+    let sent = run(&simgrid(&made));
+    let gathered = 3 * 2 * (8 + 4);
+    let exchanged = 3 * (8 + 2 * 4 + 3 * 8 + 4 * 4);
+    let in_parts = 4 * 4 * 8 * 4;
+    assert_eq!(sent.values().flatten().sum::<u64>(), gathered + exchanged + in_parts);
+}
+
+#[test]
+fn ranks_that_stop_early_are_said() {
+    let made = Made::of_lines(
+        r#"{"rank":0,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":0,"call":"MPI_Recv","count":1,"source":1,"tag":1,"enter":20,"exit":30}
+{"rank":1,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":1,"call":"MPI_Send","count":1,"dest":0,"tag":1,"enter":20,"exit":30}
+{"ended":1,"thread":0}"#,
+    );
+    let (_, said) = made.convert(&["-o", "app.goal"]);
+    assert!(said.contains("1 ends of ranks that stop early"), "{said}");
+    assert_eq!(made.run(&["--strict", "-o", "other.goal"]).status.code(), Some(4));
+}

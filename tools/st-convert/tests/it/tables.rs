@@ -297,3 +297,11 @@ fn what_is_refused_for_want_of_times_is_not_warned_of_before() {
     let (status, text) = said(&[]);
     assert!(status == Some(0) && text.contains("warning"), "{text}");
 }
+
+#[test]
+fn ranks_take_as_long_merged_with_their_times_as_alone() {
+    let apart = kernel(Kernel::Workers);
+    let together = Made::of(vec![merge(apart.sections.clone(), true).unwrap()]);
+    let ranks = |made: &Made| csv(&made.convert(&["-o", "app.csv"]).0, "ranks");
+    assert_eq!(ranks(&apart), ranks(&together));
+}

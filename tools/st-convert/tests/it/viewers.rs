@@ -237,3 +237,13 @@ fn a_window_and_ranks_are_what_is_asked_for() {
     assert_eq!(read.calls, wanted);
     assert!(read.calls.contains_key(&(1, 0, 6)) && !read.calls.contains_key(&(1, 0, 30)));
 }
+
+#[test]
+fn a_backslash_at_the_end_of_a_name_does_not_hide_that() {
+    let line = r#"{"rank":0,"call":"MPI_Comm_set_name","name":"a\"b\\","enter":10,"exit":20}"#;
+    let text = std::fs::read_to_string(Made::of_lines(line).convert(&["-o", "app.json"]).0).unwrap();
+    assert!(!text.contains(r"\\"), "trace_processor takes the quote behind it as part of the name");
+    let read: Value = serde_json::from_str(&text).unwrap();
+    let named = |event: &Value| event["args"]["name"] == "a\"b\\";
+    assert!(read["traceEvents"].as_array().unwrap().iter().any(named), "{text}");
+}

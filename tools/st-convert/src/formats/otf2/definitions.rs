@@ -12,7 +12,7 @@ use super::regions::MPI;
 use super::{Otf2, location};
 use crate::format::Summary;
 use crate::level::Level;
-use crate::otf2::UNDEFINED;
+use crate::otf2::{SIDES, UNDEFINED};
 
 /// `OTF2_LOCATION_GROUP_TYPE_PROCESS`.
 const PROCESS: u8 = 1;
@@ -97,7 +97,8 @@ impl Otf2<'_> {
         Ok(())
     }
 
-    /// The first thread of each rank, and its communicators.
+    /// The first thread of each rank, and its communicators. One between two groups has the members of both: readers of OTF2 2 do not know
+    /// others, and OTF2's module for Python cannot read them.
     fn define_communicators(
         &self,
         summary: &Summary<'_>,
@@ -111,24 +112,17 @@ impl Otf2<'_> {
             firsts.iter().enumerate().map(|(i, lane)| (lane.rank, i.to_u64())).collect();
         let none = strings.number("")?;
         to.write(Definition::Group(0, none, COMM_LOCATIONS, MPI, &locations))?;
-        let mut next = 1;
-        for (group, number) in summary.groups.iter().zip(0..) {
+        let mut sides = Vec::new();
+        for (group, (number, of_comm)) in summary.groups.iter().zip((0..).zip(1..)) {
             let name = strings.number(&group.label)?;
-            let mut define = |side: usize| -> Result<u32> {
-                let members = there(group, side, self.trace).filter_map(|rank| numbers.get(&rank));
-                let members: Vec<u64> = members.copied().collect();
-                to.write(Definition::Group(next, none, COMM_GROUP, MPI, &members))?;
-                next += 1;
-                Ok(next - 1)
-            };
-            if group.sides[1].is_empty() {
-                let of = define(0)?;
-                to.write(Definition::Comm(number, name, of))?;
-            } else {
-                let of = [define(0)?, define(1)?];
-                to.write(Definition::InterComm(number, name, of))?;
+            let of = |side| there(group, side, self.trace).filter_map(|rank| numbers.get(&rank));
+            if !group.sides[1].is_empty() {
+                sides.push(format!("{number}:{}", of(0).count()));
             }
+            let members: Vec<u64> = of(0).chain(of(1)).copied().collect();
+            to.write(Definition::Group(of_comm, none, COMM_GROUP, MPI, &members))?;
+            to.write(Definition::Comm(number, name, of_comm))?;
         }
-        Ok(())
+        if sides.is_empty() { Ok(()) } else { self.archive.property(SIDES, &sides.join(" ")) }
     }
 }

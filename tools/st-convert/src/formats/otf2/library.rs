@@ -56,7 +56,6 @@ functions! {
     region = "GlobalDefWriter_WriteRegion"(Handle, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> c_int;
     group = "GlobalDefWriter_WriteGroup"(Handle, u32, u32, u8, u8, u32, u32, *const u64) -> c_int;
     comm = "GlobalDefWriter_WriteComm"(Handle, u32, u32, u32, u32, u32) -> c_int;
-    inter_comm = "GlobalDefWriter_WriteInterComm"(Handle, u32, u32, u32, u32, u32, u32) -> c_int;
     metric_member =
         "GlobalDefWriter_WriteMetricMember"(Handle, u32, u32, u32, u8, u8, u8, u8, i64, u32) -> c_int;
     metric_class = "GlobalDefWriter_WriteMetricClass"(Handle, u32, u8, *const u32, u8, u8) -> c_int;
@@ -95,8 +94,6 @@ pub(super) enum Definition<'a> {
     Group(u32, u32, u8, u8, &'a [u64]),
     /// Number, name, group.
     Comm(u32, u32, u32),
-    /// Number, name, both groups.
-    InterComm(u32, u32, [u32; 2]),
     /// A time that is measured: number, name, unit.
     Measure(u32, u32, u32),
     /// What is measured together: number, and how many of the times, the first ones.
@@ -302,9 +299,6 @@ impl Definitions<'_> {
                     (f.group)(w, number, name, kind, paradigm, 0, length, list)
                 }
                 Definition::Comm(number, name, group) => (f.comm)(w, number, name, group, UNDEFINED, 0),
-                Definition::InterComm(number, name, [a, b]) => {
-                    (f.inter_comm)(w, number, name, a, b, UNDEFINED, 0)
-                }
                 Definition::Measure(number, name, unit) => (f.metric_member)(
                     w,
                     number,

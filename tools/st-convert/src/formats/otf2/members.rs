@@ -39,10 +39,11 @@ impl Members {
         })
     }
 
-    /// Position of a rank of the world in its side of a communicator.
+    /// Position of a rank of the world in a communicator, of one between two groups among the members of both.
     pub(super) fn position(&mut self, trace: &Trace, groups: &Groups, group: u32, rank: u32) -> Option<u32> {
         let [first, second] = self.positions(trace, groups, group);
-        first.get(&rank).or_else(|| second.get(&rank)).copied()
+        let behind = || Some(second.get(&rank)? + narrow::<u32>(first.len()));
+        first.get(&rank).copied().or_else(behind)
     }
 
     /// The root of an operation; `None` if it is not in the archive.

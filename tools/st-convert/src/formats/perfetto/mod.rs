@@ -206,7 +206,7 @@ impl Perfetto<'_> {
                 Exchange::Received { side, .. } => {
                     awaited += usize::from(side.peer.is_some_and(|peer| self.trace.has(peer)));
                 }
-                Exchange::Join { part, .. } => flows.push(part.operation << 1),
+                Exchange::Join { part, .. } if !part.alone => flows.push(part.operation << 1),
                 _ => {}
             }
         }

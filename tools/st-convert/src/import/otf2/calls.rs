@@ -200,8 +200,9 @@ impl<'a> Reading<'a> {
         if kind == Some(Kind::Restart) && inside.records.iter().any(|record| begun(record).is_some()) {
             return self.restart(inside, times);
         }
+        let (name, row) = self.plain(inside);
         let mut parameters = Map::new();
-        if let Some(row) = inside.row {
+        if let Some(row) = row {
             let request = format!("r{}", self.begun);
             for record in &inside.records {
                 self.add(row, record, &request, &mut parameters);
@@ -213,7 +214,22 @@ impl<'a> Reading<'a> {
             }
             self.untold_communicators(row, &mut parameters);
         }
-        self.hand_over(inside.name, times, &parameters)
+        self.hand_over(name, times, &parameters)
+    }
+
+    /// A receive of a message that a probe has found: which one that was no record tells, but who sent it.
+    fn plain(&mut self, inside: &Inside<'a>) -> (&'a str, Option<&'static Row>) {
+        let receives = |record: &Record| match record {
+            Record::Recv(_) => Some(names::MPI_Recv),
+            Record::IrecvRequest(_) => Some(names::MPI_Irecv),
+            _ => None,
+        };
+        let probed = inside.row.is_some_and(|row| row.kind == Kind::MatchedReceive);
+        let Some(name) = inside.records.iter().find_map(receives).filter(|_| probed) else {
+            return (inside.name, inside.row);
+        };
+        self.to.leave("receives of probed messages (MPI_Recv and MPI_Irecv stand for them)", 1);
+        (name, CallTable::builtin().by_name(name))
     }
 
     /// What stands for communicators that no record tells: none at all would be refused by MPI.
@@ -302,7 +318,7 @@ impl<'a> Reading<'a> {
         let key = |own: &str, common: &str| {
             if row.slot(own).is_some() { own.to_owned() } else { common.to_owned() }
         };
-        to.insert(end.into(), peer.rank.into());
+        to.insert(end.into(), self.position(peer.comm, peer.rank).into());
         to.insert(key(tag, "tag"), peer.tag.into());
         to.insert(key(count, "count"), peer.bytes.into());
         if !sends && row.slot("rsource").is_some() {
@@ -314,6 +330,7 @@ impl<'a> Reading<'a> {
 
     fn operation(&mut self, row: &Row, o: &Operation, to: &mut Parameters) {
         self.communicator(o.comm, to);
+        let o = &Operation { root: self.position(o.comm, o.root), ..*o };
         to.extend(amounts::root(o).map(|root| ("root".to_owned(), root)));
         let (peers, me) = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.of.0));
         if amounts::add(row, o, peers, me, to) {
@@ -322,6 +339,10 @@ impl<'a> Reading<'a> {
         if o.sent > 0 || o.received > 0 {
             self.to.leave("datatypes of messages and operations (MPI_BYTE stands for them)", 1);
         }
+    }
+
+    fn position(&self, comm: u32, told: u32) -> u32 {
+        self.communicators.get(&comm).map_or(told, |comm| comm.position(told))
     }
 
     fn communicator(&mut self, number: u32, to: &mut Parameters) {
@@ -338,7 +359,8 @@ impl<'a> Reading<'a> {
             self.untold.remove(&at);
             let what = match record {
                 Record::Irecv(peer, _) => {
-                    json!({"request": name, "source": peer.rank, "tag": peer.tag, "bytes": peer.bytes})
+                    let source = self.position(peer.comm, peer.rank);
+                    json!({"request": name, "source": source, "tag": peer.tag, "bytes": peer.bytes})
                 }
                 Record::Cancelled(_) => json!({"request": name, "bytes": "cancelled"}),
                 _ => json!({"request": name}),

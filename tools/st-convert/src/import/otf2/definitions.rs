@@ -42,6 +42,8 @@ pub(super) struct Definitions {
     groups: HashMap<u32, Option<Vec<u64>>, FixedState>,
     /// In the archive's order: number, name, both groups, which are one but between groups, and what it is made of.
     comms: Vec<(u32, u32, [u32; 2], u32)>,
+    /// Of those that are between two groups and yet in one: how many members the first has.
+    sides: HashMap<u32, u32, FixedState>,
 }
 
 /// A communicator.
@@ -52,6 +54,8 @@ pub(super) struct Communicator {
     /// Both groups, as ranks in the world.
     sides: [Vec<u32>; 2],
     inter: bool,
+    /// Positions are among the members of both groups.
+    united: bool,
     /// Number of what it is made of; another number if that is not told.
     parent: u32,
 }
@@ -64,6 +68,13 @@ impl Communicator {
         let peers = if self.inter && first.is_some() { b } else { a };
         let me = first.or_else(|| b.iter().position(|r| *r == rank));
         (peers.len().to_u64(), me.unwrap_or(0).to_u64())
+    }
+
+    /// A position as MPI counts it: in its group.
+    pub(super) fn position(&self, told: u32) -> u32 {
+        let [a, b] = &self.sides;
+        let second = told.checked_sub(narrow(a.len())).filter(|at| self.united && at.to_usize() < b.len());
+        second.unwrap_or(told)
     }
 }
 
@@ -104,6 +115,12 @@ impl Definitions {
     }
     pub(super) fn comm(&mut self, number: u32, name: u32, groups: [u32; 2], parent: u32) {
         self.comms.push((number, name, groups, parent));
+    }
+
+    /// What the property [`SIDES`](crate::otf2::SIDES) says.
+    pub(super) fn sides(&mut self, told: &str) {
+        let each = told.split(' ').filter_map(|one| one.split_once(':'));
+        self.sides = each.filter_map(|(comm, of)| Some((comm.parse().ok()?, of.parse().ok()?))).collect();
     }
 
     /// Number of ranks.
@@ -159,11 +176,18 @@ impl Definitions {
     pub(super) fn communicators(&self, to: &mut Importer) -> HashMap<u32, Communicator, FixedState> {
         let (mut all, mut names) = (HashMap::default(), HashSet::new());
         for (number, name, groups, parent) in &self.comms {
-            let inter = groups[0] != groups[1];
+            let mut inter = groups[0] != groups[1];
             let members = groups.map(|group| self.groups.get(&group));
             let called = self.strings.get(name).filter(|name| !name.is_empty()).cloned();
             let mut called = called.unwrap_or_else(|| format!("communicator {number}"));
-            let sides = members.map(|m| m.and_then(Option::as_ref).map_or(Vec::new(), |m| self.in_range(m)));
+            let mut sides =
+                members.map(|m| m.and_then(Option::as_ref).map_or(Vec::new(), |m| self.in_range(m)));
+            let first = self.sides.get(number).map(|first| first.to_usize()).filter(|_| !inter);
+            let united = first.is_some_and(|first| first < sides[0].len());
+            if let Some(first) = first.filter(|_| united) {
+                inter = true;
+                sides[1] = sides[0].split_off(first);
+            }
             if members[0].is_some_and(Option::is_none) {
                 called = SELF.into();
             } else if called.contains("WORLD") && !inter && self.is_all(&sides[0]) && !names.contains(WORLD) {
@@ -173,7 +197,7 @@ impl Definitions {
                 called = format!("{called} ({number})");
             }
             names.insert(called.clone());
-            let communicator = Communicator { name: called, sides, inter, parent: *parent };
+            let communicator = Communicator { name: called, sides, inter, united, parent: *parent };
             define(&communicator, to);
             all.insert(*number, communicator);
         }

@@ -18,7 +18,7 @@ use st_model::header::{Clock, Header};
 use self::calls::{Reading, Survey};
 use self::library::Archive;
 use super::source::{Imported, Opened, Source};
-use crate::otf2::{NAME, PROGRAM};
+use crate::otf2::{NAME, PROGRAM, SIDES};
 
 pub(super) const SOURCE: Source = Source { name: "otf2", is: |path, begin| is_archive(path, begin), read };
 
@@ -65,7 +65,8 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let name = anchor.display().to_string();
     let archive = Archive::open(&anchor).with_context(|| name.clone())?;
     let wrong = |e: anyhow::Error| InvalidStream(format!("{name}: {e:#}"));
-    let definitions = archive.definitions().map_err(wrong)?;
+    let mut definitions = archive.definitions().map_err(wrong)?;
+    definitions.sides(&archive.property(SIDES).unwrap_or_default());
     let Some(world) = definitions.world() else {
         bail!(InvalidStream(format!(
             "{name}: has no ranks of MPI: no group of the locations that communicate"
