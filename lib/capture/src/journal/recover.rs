@@ -11,6 +11,7 @@ use crate::record::{RankRecorder, RestoreError};
 use st_model::calls::{CallId, CallTable};
 use st_model::columns::{Chunk, Column, ColumnWriter};
 use st_model::section::{Elastic, Ended, NO_SYM, Section, Sym};
+use st_model::steps::Budget;
 use st_stream::bytes::{get_i64, get_len, get_u64};
 use st_stream::{DecodeError, ReadOptions, Trace};
 
@@ -39,21 +40,13 @@ pub enum RecoverError {
 }
 
 /// The trace of a rank from its journal, with where its threads ended. `times` is what was written of the rank's stream, which
-/// holds exact times older than the snapshot: without it only sketches tell of those. *Cost:* O(calls).
+/// holds exact times older than the snapshot: without it only sketches tell of those. *Cost:* O(calls), of which those of the
+/// snapshot are taken from `budget` before.
 ///
 /// # Errors
 ///
-/// If neither region is whole.
-pub fn recover(journal: &[u8], times: impl Read) -> Result<Trace, RecoverError> {
-    recover_within(journal, times, u64::MAX)
-}
-
-/// As [`recover`], for snapshots of at most `limit` events.
-///
-/// # Errors
-///
-/// As [`recover`], and if the snapshot holds more.
-pub fn recover_within(journal: &[u8], times: impl Read, limit: u64) -> Result<Trace, RecoverError> {
+/// If neither region is whole, or the newer one is more than `budget` allows.
+pub fn recover(journal: &[u8], times: impl Read, budget: &Budget) -> Result<Trace, RecoverError> {
     if !super::is_journal(journal) {
         return Err(RecoverError::NotAJournal);
     }
@@ -66,8 +59,10 @@ pub fn recover_within(journal: &[u8], times: impl Read, limit: u64) -> Result<Tr
     let mut times = Some(times);
     let mut failure = RecoverError::NoSnapshot;
     for r in &regions {
-        match Replay::of(r, limit) {
+        match Replay::of(r, budget) {
             Ok(replay) => return Ok(replay.finish(journal, times.take())),
+            // What an older region holds is not all that there is.
+            Err(e @ RecoverError::Restore(RestoreError::Exceeded(_))) => return Err(e),
             Err(e) => failure = e,
         }
     }
@@ -130,7 +125,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn of(region: &Region<'_>, limit: u64) -> Result<Self, RecoverError> {
+    fn of(region: &Region<'_>, budget: &Budget) -> Result<Self, RecoverError> {
         let mut src = region.snapshot;
         let Preface { flags, exits, trees } = Preface::read(&mut src).map_err(RecoverError::Preface)?;
         let mut trace = st_stream::read(src, ReadOptions::default())?;
@@ -141,7 +136,7 @@ impl Replay {
         plant(&trees, section).map_err(RecoverError::Preface)?;
         let host = section.hosts.first().map(|(h, _)| h.clone()).unwrap_or_default();
         let mut threads: Vec<Threaded> = Vec::new();
-        let recorder = RankRecorder::restore(section, shape_of(flags), &exits, limit, |thread, sym| {
+        let recorder = RankRecorder::restore(section, shape_of(flags), &exits, budget, |thread, sym| {
             if threads.len() <= thread {
                 threads.resize_with(thread + 1, Threaded::new);
             }
