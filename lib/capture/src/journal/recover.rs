@@ -10,10 +10,11 @@ use crate::fold::Packed;
 use crate::record::{RankRecorder, RestoreError};
 use st_model::calls::{CallId, CallTable};
 use st_model::columns::{Chunk, Column, ColumnWriter};
+use st_model::header::Header;
 use st_model::section::{Elastic, Ended, NO_SYM, Section, Sym};
 use st_model::steps::Budget;
 use st_stream::bytes::{get_i64, get_len, get_u64};
-use st_stream::{DecodeError, ReadOptions, Trace};
+use st_stream::{DecodeError, ReadOptions, Reader, Trace};
 
 /// Why a journal holds no trace.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum RecoverError {
     /// Neither of its snapshots is whole.
     #[error("a journal without a whole snapshot")]
     NoSnapshot,
+    /// The file of exact times beside it is none of its own.
+    #[error("the exact times beside it (.times) are of another run")]
+    OtherTimes,
     /// The snapshot's preface is damaged.
     #[error("snapshot")]
     Preface(#[source] DecodeError),
@@ -45,7 +49,7 @@ pub enum RecoverError {
 ///
 /// # Errors
 ///
-/// If neither region is whole, or the newer one is more than `budget` allows.
+/// If neither region is whole, the newer one is more than `budget` allows, or `times` is of another run.
 pub fn recover(journal: &[u8], times: impl Read, budget: &Budget) -> Result<Trace, RecoverError> {
     if !super::is_journal(journal) {
         return Err(RecoverError::NotAJournal);
@@ -56,11 +60,17 @@ pub fn recover(journal: &[u8], times: impl Read, budget: &Budget) -> Result<Trac
     }
     let mut regions: Vec<_> = REGIONS.iter().filter_map(|&at| Region::read(journal, at)).collect();
     regions.sort_by_key(|r| std::cmp::Reverse(r.generation));
-    let mut times = Some(times);
+    let mut times = Reader::new(times, ReadOptions { partial: true }).ok();
     let mut failure = RecoverError::NoSnapshot;
     for r in &regions {
         match Replay::of(r, budget) {
-            Ok(replay) => return Ok(replay.finish(journal, times.take())),
+            Ok(replay) => {
+                let run = |header: &Header| (header.run.clone(), header.started);
+                if times.as_ref().is_some_and(|times| run(times.header()) != run(&replay.trace.header)) {
+                    return Err(RecoverError::OtherTimes);
+                }
+                return Ok(replay.finish(journal, times.take()));
+            }
             // What an older region holds is not all that there is.
             Err(e @ RecoverError::Restore(RestoreError::Exceeded(_))) => return Err(e),
             Err(e) => failure = e,
@@ -212,7 +222,7 @@ impl Replay {
     }
 
     /// Ends the series that were open, and says where each thread was.
-    fn finish(mut self, journal: &[u8], times: Option<impl Read>) -> Trace {
+    fn finish(mut self, journal: &[u8], times: Option<Reader<impl Read>>) -> Trace {
         let mut inside = Vec::new();
         for thread in 0..self.threads.len() {
             let slot = Slot::read(journal, thread);
@@ -235,8 +245,7 @@ impl Replay {
             entered,
         });
         let ended = ended.collect();
-        let begun = times.and_then(|f| st_stream::Reader::new(f, ReadOptions { partial: true }).ok());
-        let mut columns = begun.map(st_stream::Reader::begun).unwrap_or_default();
+        let mut columns = times.map(Reader::begun).unwrap_or_default();
         let mut section: Section = self.recorder.finish(&self.host);
         for ((i, thread), t) in (0u32..).zip(&mut section.threads).zip(self.threads) {
             let mut column = columns.remove(&(rank, i)).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::sections::{Event, Plan, recorded};
 use proptest::prelude::*;
-use st_capture::journal::{self, CallTimes, LogWriter, recover};
+use st_capture::journal::{self, CallTimes, LogWriter, RecoverError, recover};
 use st_capture::record::RankRecorder;
 use st_model::calls::CallId;
 use st_model::columns::{Chunk, Column};
@@ -260,4 +260,20 @@ fn a_snapshot_of_more_calls_than_anybody_waits_for_is_refused_before_these_are_m
     assert!(of(100).is_ok());
     // Nor is the older snapshot taken, which is less.
     assert!(of(6).is_err_and(|e| format!("{e:?}").contains("Exceeded")));
+}
+
+#[test]
+fn exact_times_of_another_run_are_not_taken() {
+    let mut r = RankRecorder::new(0, st_capture::record::Options::default());
+    r.open_thread(0);
+    let j = Journal::new(&mut r, 1 << 10);
+    let of = |run: &str, started| {
+        let header = Header { run: run.into(), started, ..Header::default() };
+        let times = Writer::new(Vec::new(), &header, WriteOptions { level: 0 }).unwrap().finish().unwrap();
+        recover(&j.bytes, &times[..], &Budget::default())
+    };
+    assert!(of("", 0).is_ok());
+    for other in [of("another", 0), of("", 1)] {
+        assert!(matches!(other, Err(RecoverError::OtherTimes)));
+    }
 }
