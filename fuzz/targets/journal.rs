@@ -4,8 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use st_model::header::Header;
-use st_capture::journal::{self, recover_within};
+use st_capture::journal::{self, recover};
 use st_capture::record::{Options, RankRecorder};
+use st_model::steps::Budget;
 use st_stream::{ReadOptions, WriteOptions, read, write};
 
 /// A few bytes can stand for many calls; nobody waits for the end.
@@ -29,8 +30,8 @@ fn with_log(log: &[u8]) -> Vec<u8> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = recover_within(bytes, std::io::empty(), EVENTS);
-    let trace = recover_within(&with_log(bytes), std::io::empty(), EVENTS).expect("its snapshot is whole");
+    let _ = recover(bytes, std::io::empty(), &Budget::new(EVENTS));
+    let trace = recover(&with_log(bytes), std::io::empty(), &Budget::new(EVENTS)).expect("its snapshot is whole");
     let mut stream = Vec::new();
     write(&trace, &mut stream, WriteOptions { level: 0 }).expect("a vector takes all");
     let back = read(&stream[..], ReadOptions::default()).expect("what was written is a stream");

@@ -89,6 +89,7 @@ impl Trace {
         options.extend(partial.then(|| ("partial", OsString::new())));
         options.extend(quiet.then(|| ("quiet", OsString::new())));
         let inputs = paths.iter().map(|path| path.clone().into_os_string()).collect();
+        st_cli::allow_journals(max_steps);
         let mut stream = StreamIn::default();
         stream.partial = partial;
         let input = Input {

@@ -1,18 +1,22 @@
 //! Reading inputs: files, directories of rank streams, standard input. The journal of a rank that ended early reads as
 //! its stream.
 
+use crate::options::MAX_STEPS;
 use crate::output::{self, is_dash};
 use crate::{InvalidStream, UsageError, identity};
 use anyhow::{Context, Result, bail};
-use st_capture::journal::{self, PAGE, recover};
+use st_capture::journal::{self, PAGE, RecoverError, recover};
+use st_capture::record::RestoreError;
 use st_model::num::Exact as _;
+use st_model::steps::Budget;
 use st_stream::WriteOptions;
 use st_stream::directory::{INTERIM, JOURNAL, RankFile, TIMES};
-use std::cmp::Ordering;
+use std::cmp;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An opened input: a file, or standard input (`-`).
 #[derive(Debug)]
@@ -145,6 +149,14 @@ fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<Fi
     Ok(copy)
 }
 
+/// Steps that reading a journal may take.
+static JOURNAL_STEPS: AtomicU64 = AtomicU64::new(MAX_STEPS);
+
+/// How many steps reading a journal may take from now on, whose calls are made again. At first as many as `--max-steps` allows unasked.
+pub fn allow_journals(steps: u64) {
+    JOURNAL_STEPS.store(steps, Ordering::Relaxed);
+}
+
 /// How often a journal is read again that is being written.
 const TRIES: u32 = 100;
 
@@ -174,7 +186,11 @@ fn recovered(path: &Path, mut from: BufReader<File>) -> Result<Vec<u8>> {
     let times = File::open(path.with_extension(TIMES)).ok();
     let times: Box<dyn Read> =
         times.map_or_else(|| Box::new(io::empty()) as _, |f| Box::new(BufReader::new(f)) as _);
-    let trace = recover(&bytes, times).map_err(|e| InvalidStream(format!("{:#}", anyhow::Error::new(e))))?;
+    let budget = Budget::new(JOURNAL_STEPS.load(Ordering::Relaxed));
+    let trace = recover(&bytes, times, &budget).map_err(|e| match e {
+        RecoverError::Restore(RestoreError::Exceeded(e)) => e.into(),
+        e => anyhow::Error::new(InvalidStream(format!("{:#}", anyhow::Error::new(e)))),
+    })?;
     let mut out = Vec::new();
     st_stream::write(&trace, &mut out, WriteOptions::PIPE).context("writing to memory")?;
     out.flush()?;
@@ -257,14 +273,14 @@ fn rank_file(path: &Path) -> Option<RankFile<'_>> {
 }
 
 /// Compares names with runs of digits as numbers; names equal so far are ordered as bytes.
-fn natural(a: &[u8], b: &[u8]) -> Ordering {
+fn natural(a: &[u8], b: &[u8]) -> cmp::Ordering {
     let (mut x, mut y) = (a, b);
     loop {
         let (p, q) = (digits(x), digits(y));
         if !p.is_empty() && !q.is_empty() {
             let (m, n) = (without_zeros(p), without_zeros(q));
             match m.len().cmp(&n.len()).then_with(|| m.cmp(n)) {
-                Ordering::Equal => (x, y) = (&x[p.len()..], &y[q.len()..]),
+                cmp::Ordering::Equal => (x, y) = (&x[p.len()..], &y[q.len()..]),
                 unequal => return unequal,
             }
             continue;

@@ -127,6 +127,9 @@ impl Waits {
     }
 }
 
+/// Steps that a trace may take where nothing else is asked for.
+pub(crate) const MAX_STEPS: u64 = 100_000_000;
+
 /// How much work a trace may be: a few bytes can stand for any number of calls.
 #[derive(Args, Clone, Debug)]
 pub struct Steps {
@@ -134,7 +137,7 @@ pub struct Steps {
     /// and so are sixteen elements of lists; where the ranks of a file are put together with others, so is a part of that for
     /// each rank, a row about each rank is 64, a call that st-view prints is 5, and one that waits are looked for in is 8, for which
     /// each byte of the file pays 16. Some three million take a second
-    #[arg(long, value_name = "N", default_value_t = 100_000_000, help_heading = "Input")]
+    #[arg(long, value_name = "N", default_value_t = MAX_STEPS, help_heading = "Input")]
     pub max_steps: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The directory of a job that is being recorded.
 
 use st_model::header::Header;
-use st_stream::directory::{JOURNAL, NOTES, RankFile};
+use st_stream::directory::{JOURNAL, NOTES, RankFile, runs};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,11 @@ pub fn jobs(directory: &Path) -> Vec<(usize, PathBuf)> {
 pub fn running(directory: &Path) -> Vec<u32> {
     let notes = fs::read_to_string(directory.join(NOTES)).unwrap_or_default();
     let launcher = notes.lines().nth(1).and_then(|line| line.strip_prefix("launcher=")?.parse().ok());
-    let runs = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
-    launcher.into_iter().filter(runs).chain(ranks(directory).into_iter().map(|(_, pid)| pid)).collect()
+    launcher
+        .into_iter()
+        .filter(|pid| runs(*pid))
+        .chain(ranks(directory).into_iter().map(|(_, pid)| pid))
+        .collect()
 }
 
 /// Ranks that this machine's processes record now, and these.

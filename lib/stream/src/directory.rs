@@ -1,6 +1,7 @@
 //! Names of the files that a recording leaves in its directory.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 
 /// What all ranks became last while the program ran (`st-record --reduce-every`). Of a job that has ended it holds nothing more.
@@ -59,13 +60,39 @@ impl<'a> RankFile<'a> {
     /// Whether the process that writes it runs on this machine.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
-        self.process.is_some_and(|process| Path::new("/proc").join(process.to_string()).exists())
+        self.process.is_some_and(runs)
     }
+}
+
+/// Whether a process runs on this machine. One that has ended and that nobody has asked for its status is none: where nobody
+/// waits for orphans, as in containers, it stays for ever.
+#[must_use]
+pub fn runs(process: u32) -> bool {
+    let told = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat"));
+    // The name, in brackets, may have any characters.
+    told.is_ok_and(|told| {
+        told.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X']))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_does_not_run() {
+        let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        assert!(runs(child.id()));
+        drop(child.stdin.take());
+        while runs(child.id()) {
+            sleep(Duration::from_millis(1));
+        }
+        assert!(Path::new("/proc").join(child.id().to_string()).exists());
+        child.wait().unwrap();
+    }
 
     #[test]
     fn names_say_whose_file_it_is() {

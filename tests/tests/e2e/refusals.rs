@@ -147,6 +147,19 @@ fn ranks_that_are_missing_are_named() {
 }
 
 #[test]
+fn a_journal_of_more_calls_than_allowed_is_refused_by_who_only_opens_it_too() {
+    let killed = place::root().join("tests/data/v1/mpich-killed");
+    let commands = ["st-view", "st-stat calls", "st-merge", "st-replay --check", "st-convert --to csv"];
+    let failures = commands.map(|command| {
+        let o = go((command, false), &["--max-steps", "3"], &killed)?.expect(1)?;
+        let said = o.stderr.contains(".journal: ") && o.stderr.contains("--max-steps allows 3; ");
+        if said { Ok(()) } else { Err(format!("{command}: {o}")) }
+    });
+    let failures: Vec<Failure> = failures.into_iter().filter_map(Result::err).collect();
+    conclude(commands.len(), &failures);
+}
+
+#[test]
 fn truncated_streams_are_refused_and_used_on_request() {
     let here = place::directory().unwrap();
     let [a, _] = traces(here.path()).unwrap();

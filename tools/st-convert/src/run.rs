@@ -246,7 +246,9 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
     let how = match (summed, kind.by_rank) {
         (true, _) => "times are summed up only of ranks whose sums are exact",
         (false, true) => "calls are written without computation",
-        (false, false) => "calls are written in the order of their positions, without times",
+        (false, false) => {
+            "calls are written by their positions, some of each thread at a time, without times"
+        }
     };
     args.talk.warn(NAME, format_args!("{lack}: {how}"));
     Ok(())

@@ -17,6 +17,10 @@ use crate::message::Moment;
 use crate::trace::{Lane, Trace};
 use crate::window::Window;
 
+/// Calls of a thread without times that are read one after the other, before those of others: where there are ten thousands, a thread
+/// has left the processor's caches when its turn comes again.
+const TOGETHER: u64 = 16;
+
 /// One thread being read.
 pub(crate) struct Thread<'a> {
     lane: Lane,
@@ -59,7 +63,7 @@ impl<'a> Thread<'a> {
         Some(this)
     }
 
-    /// What its next call comes after: when it is entered or, without times, its position.
+    /// What its next call comes after: when it is entered or, without times, about its position.
     pub(crate) fn key(&self) -> i64 {
         self.key
     }
@@ -75,7 +79,7 @@ impl<'a> Thread<'a> {
             // Exact times may end before the calls do.
             (None, Some((_, exit))) => exit,
             (None, None) if self.points.is_some() => self.key,
-            (None, None) => saturate(self.events.index()),
+            (None, None) => saturate(self.events.index() / TOGETHER),
         };
     }
 

@@ -13,7 +13,7 @@ mod logged;
 mod recover;
 
 pub use log::{CallTimes, LogWriter};
-pub use recover::{RecoverError, recover, recover_within};
+pub use recover::{RecoverError, recover};
 
 use st_model::num::Exact;
 use std::io;

@@ -10,9 +10,11 @@ use crate::fold::Packed;
 use crate::record::{RankRecorder, RestoreError};
 use st_model::calls::{CallId, CallTable};
 use st_model::columns::{Chunk, Column, ColumnWriter};
+use st_model::header::Header;
 use st_model::section::{Elastic, Ended, NO_SYM, Section, Sym};
+use st_model::steps::Budget;
 use st_stream::bytes::{get_i64, get_len, get_u64};
-use st_stream::{DecodeError, ReadOptions, Trace};
+use st_stream::{DecodeError, ReadOptions, Reader, Trace};
 
 /// Why a journal holds no trace.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,9 @@ pub enum RecoverError {
     /// Neither of its snapshots is whole.
     #[error("a journal without a whole snapshot")]
     NoSnapshot,
+    /// The file of exact times beside it is none of its own.
+    #[error("the exact times beside it (.times) are of another run")]
+    OtherTimes,
     /// The snapshot's preface is damaged.
     #[error("snapshot")]
     Preface(#[source] DecodeError),
@@ -39,21 +44,13 @@ pub enum RecoverError {
 }
 
 /// The trace of a rank from its journal, with where its threads ended. `times` is what was written of the rank's stream, which
-/// holds exact times older than the snapshot: without it only sketches tell of those. *Cost:* O(calls).
+/// holds exact times older than the snapshot: without it only sketches tell of those. *Cost:* O(calls), of which those of the
+/// snapshot are taken from `budget` before.
 ///
 /// # Errors
 ///
-/// If neither region is whole.
-pub fn recover(journal: &[u8], times: impl Read) -> Result<Trace, RecoverError> {
-    recover_within(journal, times, u64::MAX)
-}
-
-/// As [`recover`], for snapshots of at most `limit` events.
-///
-/// # Errors
-///
-/// As [`recover`], and if the snapshot holds more.
-pub fn recover_within(journal: &[u8], times: impl Read, limit: u64) -> Result<Trace, RecoverError> {
+/// If neither region is whole, the newer one is more than `budget` allows, or `times` is of another run.
+pub fn recover(journal: &[u8], times: impl Read, budget: &Budget) -> Result<Trace, RecoverError> {
     if !super::is_journal(journal) {
         return Err(RecoverError::NotAJournal);
     }
@@ -63,11 +60,19 @@ pub fn recover_within(journal: &[u8], times: impl Read, limit: u64) -> Result<Tr
     }
     let mut regions: Vec<_> = REGIONS.iter().filter_map(|&at| Region::read(journal, at)).collect();
     regions.sort_by_key(|r| std::cmp::Reverse(r.generation));
-    let mut times = Some(times);
+    let mut times = Reader::new(times, ReadOptions { partial: true }).ok();
     let mut failure = RecoverError::NoSnapshot;
     for r in &regions {
-        match Replay::of(r, limit) {
-            Ok(replay) => return Ok(replay.finish(journal, times.take())),
+        match Replay::of(r, budget) {
+            Ok(replay) => {
+                let run = |header: &Header| (header.run.clone(), header.started);
+                if times.as_ref().is_some_and(|times| run(times.header()) != run(&replay.trace.header)) {
+                    return Err(RecoverError::OtherTimes);
+                }
+                return Ok(replay.finish(journal, times.take()));
+            }
+            // What an older region holds is not all that there is.
+            Err(e @ RecoverError::Restore(RestoreError::Exceeded(_))) => return Err(e),
             Err(e) => failure = e,
         }
     }
@@ -130,7 +135,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn of(region: &Region<'_>, limit: u64) -> Result<Self, RecoverError> {
+    fn of(region: &Region<'_>, budget: &Budget) -> Result<Self, RecoverError> {
         let mut src = region.snapshot;
         let Preface { flags, exits, trees } = Preface::read(&mut src).map_err(RecoverError::Preface)?;
         let mut trace = st_stream::read(src, ReadOptions::default())?;
@@ -141,7 +146,7 @@ impl Replay {
         plant(&trees, section).map_err(RecoverError::Preface)?;
         let host = section.hosts.first().map(|(h, _)| h.clone()).unwrap_or_default();
         let mut threads: Vec<Threaded> = Vec::new();
-        let recorder = RankRecorder::restore(section, shape_of(flags), &exits, limit, |thread, sym| {
+        let recorder = RankRecorder::restore(section, shape_of(flags), &exits, budget, |thread, sym| {
             if threads.len() <= thread {
                 threads.resize_with(thread + 1, Threaded::new);
             }
@@ -217,7 +222,7 @@ impl Replay {
     }
 
     /// Ends the series that were open, and says where each thread was.
-    fn finish(mut self, journal: &[u8], times: Option<impl Read>) -> Trace {
+    fn finish(mut self, journal: &[u8], times: Option<Reader<impl Read>>) -> Trace {
         let mut inside = Vec::new();
         for thread in 0..self.threads.len() {
             let slot = Slot::read(journal, thread);
@@ -240,8 +245,7 @@ impl Replay {
             entered,
         });
         let ended = ended.collect();
-        let begun = times.and_then(|f| st_stream::Reader::new(f, ReadOptions { partial: true }).ok());
-        let mut columns = begun.map(st_stream::Reader::begun).unwrap_or_default();
+        let mut columns = times.map(Reader::begun).unwrap_or_default();
         let mut section: Section = self.recorder.finish(&self.host);
         for ((i, thread), t) in (0u32..).zip(&mut section.threads).zip(self.threads) {
             let mut column = columns.remove(&(rank, i)).unwrap_or_default();

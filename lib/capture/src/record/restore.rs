@@ -11,6 +11,7 @@ use st_model::objects::{Content, Registry};
 use st_model::project;
 use st_model::section::{Ended, Entry, NO_SYM, Section, Sym, Symbol};
 use st_model::sketch::Shape;
+use st_model::steps::{Budget, Exceeded};
 
 use super::Options;
 
@@ -27,9 +28,9 @@ pub enum RestoreError {
     /// Its tables name something twice, or its calls are not those that were recorded.
     #[error("the section contradicts itself: {0}")]
     Contradiction(&'static str),
-    /// More events than the caller wants to wait for.
-    #[error("more than {0} events")]
-    TooLong(u64),
+    /// More calls than the caller wants to wait for.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
 }
 
 /// How far a recorder's tables and threads have grown.
@@ -180,16 +181,17 @@ impl RankRecorder {
 
     /// A recorder that has recorded what a [`RankRecorder::draft`] holds, its trees in their places. It keeps no columns;
     /// sketches go on in the shape given, if there is one.
-    /// `exits` are the threads' last exits. Hands each event (its thread) to `seen`. *Cost:* O(events), at most `limit`.
+    /// `exits` are the threads' last exits. Hands each event (its thread) to `seen`. *Cost:* O(events), which are
+    /// taken from `budget` before.
     ///
     /// # Errors
     ///
-    /// If the section is not one that a recorder can have made.
+    /// If the section is not one that a recorder can have made, or is more than `budget` allows.
     pub fn restore(
         section: &Section,
         sketches: Option<Shape>,
         exits: &[i64],
-        limit: u64,
+        budget: &Budget,
         mut seen: impl FnMut(usize, Sym),
     ) -> Result<Self, RestoreError> {
         let rank = section.ranks.lowest().filter(|_| section.ranks.len() == 1);
@@ -211,17 +213,13 @@ impl RankRecorder {
                 return Err(RestoreError::Contradiction("a symbol is listed twice"));
             }
         }
+        budget.spend(section, None, 1)?;
         let mut words = Vec::new();
-        let mut events = 0;
         for (i, t) in section.threads.iter().enumerate() {
             let thread = r.open_thread(0);
             let mut last = NO_SYM;
             if let Some(mut calls) = section.project(i, rank) {
                 while let Some(sym) = calls.next_call(&mut words)? {
-                    events += 1;
-                    if events > limit {
-                        return Err(RestoreError::TooLong(limit));
-                    }
                     r.record(thread, sym, &words, 0, 0);
                     seen(thread, sym);
                     last = sym;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use st_capture::journal::recover_within;
+use st_capture::journal::recover;
+use st_model::steps::Budget;
 use st_stream::{ReadOptions, Trace, WriteOptions, read, write};
 
 /// Damaged variants of each stream.
@@ -97,7 +98,7 @@ fn damaged_journals_are_read_or_refused() {
         for seed in 0..4 * SEEDS {
             let damaged = st_damage::damaged_journal(&whole, seed).unwrap();
             assert_ne!(damaged.len(), 0, "{}", path.display());
-            if let Ok(trace) = recover_within(&damaged, std::io::empty(), CALLS) {
+            if let Ok(trace) = recover(&damaged, std::io::empty(), &Budget::new(CALLS)) {
                 taken += 1;
                 is_sound(&trace);
             }

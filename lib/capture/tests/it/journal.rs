@@ -2,13 +2,14 @@
 
 use crate::sections::{Event, Plan, recorded};
 use proptest::prelude::*;
-use st_capture::journal::{self, CallTimes, LogWriter, recover};
+use st_capture::journal::{self, CallTimes, LogWriter, RecoverError, recover};
 use st_capture::record::RankRecorder;
 use st_model::calls::CallId;
 use st_model::columns::{Chunk, Column};
 use st_model::header::Header;
 use st_model::objects::Op;
 use st_model::section::{NO_SYM, Section};
+use st_model::steps::Budget;
 use st_stream::{ReadOptions, WriteOptions, Writer};
 
 const HOST: &str = "node";
@@ -145,7 +146,7 @@ fn journalled(plan: &Plan, capacity: usize) -> (Journal, Section) {
 
 /// Everything of the journal gives everything that was recorded.
 fn all_comes_back(journal: &Journal, whole: &Section) {
-    let trace = recover(&journal.bytes, &journal.times[..]).unwrap();
+    let trace = recover(&journal.bytes, &journal.times[..], &Budget::default()).unwrap();
     assert_eq!(trace.sections.len(), 1);
     let back = &trace.sections[0];
     assert_eq!(back.threads.len(), whole.threads.len());
@@ -161,7 +162,7 @@ fn all_comes_back(journal: &Journal, whole: &Section) {
 
 /// Whatever is left of it gives a prefix, or nothing.
 fn cut_gives_a_prefix(bytes: &[u8], times: &[u8], whole: &Section) -> bool {
-    let Ok(trace) = recover(bytes, times) else { return false };
+    let Ok(trace) = recover(bytes, times, &Budget::default()) else { return false };
     let back = &trace.sections[0];
     for t in 0..back.threads.len() {
         let ((some, at), (all, when)) = (calls(back, t), calls(whole, t));
@@ -219,7 +220,7 @@ proptest! {
             let at = at.index(journal.bytes.len());
             journal.bytes[at] ^= flip;
         }
-        if let Ok(trace) = recover(&journal.bytes, &journal.times[..]) {
+        if let Ok(trace) = recover(&journal.bytes, &journal.times[..], &Budget::default()) {
             // What comes back is a stream, whatever it is.
             let mut bytes = Vec::new();
             st_stream::write(&trace, &mut bytes, WriteOptions { level: 0 }).unwrap();
@@ -241,4 +242,38 @@ fn who_reads_twice_sees_that_a_region_has_taken_the_place_of_another() {
     assert_ne!(first, second);
     assert_eq!(first.into_iter().max().unwrap() + 1, second.into_iter().max().unwrap());
     assert_eq!(journal::generations(&j.bytes[..journal::REGIONS[1]]), None);
+}
+
+#[test]
+fn a_snapshot_of_more_calls_than_anybody_waits_for_is_refused_before_these_are_made() {
+    let mut r = RankRecorder::new(0, st_capture::record::Options::default());
+    let thread = r.open_thread(0);
+    let site = r.sites.label("here");
+    let sym = r.symbol(CallId(9), site, 0);
+    for _ in 0..5 {
+        r.record(thread, sym, &[0; 8], 0, 0);
+    }
+    let mut j = Journal::new(&mut r, 1 << 10);
+    r.record(thread, sym, &[0; 8], 0, 0);
+    j.snapshot(&mut r);
+    let of = |budget: u64| recover(&j.bytes, std::io::empty(), &Budget::new(budget));
+    assert!(of(100).is_ok());
+    // Nor is the older snapshot taken, which is less.
+    assert!(of(6).is_err_and(|e| format!("{e:?}").contains("Exceeded")));
+}
+
+#[test]
+fn exact_times_of_another_run_are_not_taken() {
+    let mut r = RankRecorder::new(0, st_capture::record::Options::default());
+    r.open_thread(0);
+    let j = Journal::new(&mut r, 1 << 10);
+    let of = |run: &str, started| {
+        let header = Header { run: run.into(), started, ..Header::default() };
+        let times = Writer::new(Vec::new(), &header, WriteOptions { level: 0 }).unwrap().finish().unwrap();
+        recover(&j.bytes, &times[..], &Budget::default())
+    };
+    assert!(of("", 0).is_ok());
+    for other in [of("another", 0), of("", 1)] {
+        assert!(matches!(other, Err(RecoverError::OtherTimes)));
+    }
 }

@@ -45,6 +45,24 @@ fn at(row: &Row, [rank, thread, call]: [&str; 3]) -> At {
 }
 
 #[test]
+fn without_times_some_calls_of_each_thread_come_together() {
+    let mut sections = kernel(KERNELS[0]).sections.clone();
+    sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
+    let made = Made::of(sections);
+    let (path, said) = made.convert(&["-o", "app.csv"]);
+    assert!(said.contains("some of each thread at a time"), "{said}");
+    let events = csv(&path, "events");
+    let changes = events.windows(2).filter(|rows| rows[0]["rank"] != rows[1]["rank"]).count();
+    assert!(changes <= events.len() / 8, "{changes} of {}", events.len());
+    let mut next = BTreeMap::<String, u64>::new();
+    for row in &events {
+        let expected = next.entry(format!("{}.{}", row["rank"], row["thread"])).or_default();
+        assert_eq!(number::<u64>(row, "call"), *expected);
+        *expected += 1;
+    }
+}
+
+#[test]
 fn csv_has_all_calls_messages_and_bytes() {
     for which in KERNELS {
         let made = kernel(which);
