@@ -388,7 +388,8 @@ mod tests {
             let folding = Folding::new(calls);
             let mut all = Gathered::new(&args, how.clone(), folding.clone());
             let work = |batch: &Batch| reduced(&args, &how, &folding, batch);
-            each_batch(&args.inputs, &args.input, most, 1, work, |part| Ok(all.take(part)?)).unwrap();
+            let read = each_batch(&args.inputs, &args.input, most, 1, work, |part| Ok(all.take(part)?));
+            drop(read.unwrap());
             let sections = all.tree.finish().unwrap();
             sections.iter().flat_map(|s| &s.threads).map(|t| t.columns.len()).sum::<usize>()
         };
