@@ -14,7 +14,7 @@ use st_cli::{
 use st_explain::Folding;
 use st_model::calls::Lane;
 use st_model::section::Section;
-use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone};
+use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone, keep_lowest};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_reduce::user;
 use st_stream::{ReadOptions, Reader, Stored, WriteOptions, Writer};
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<Status> {
     let (how, folding) = (clustering(args)?, Folding::new(args.folded()));
     let out = Output::stream(&args.output.output)?;
     let table_out = args.table.as_deref().map(Output::text).transpose()?;
-    let mut all = Gathered::new(how.clone(), folding.clone());
+    let mut all = Gathered::new(args, how.clone(), folding.clone());
     let (whole, writer) = if args.keep_all {
         let (mut pending, mut written) = (Some(out), None);
         let mut add = |whole: &Whole, section: Section| -> Result<()> {
@@ -89,7 +89,7 @@ struct Reduced {
 
 /// Puts what can be put into clusters of a batch.
 fn reduced(args: &Args, how: &Clustering, folding: &Folding, batch: &Batch) -> Result<Reduced> {
-    let mut all = Gathered::new(how.clone(), folding.clone());
+    let mut all = Gathered::new(args, how.clone(), folding.clone());
     let mut from = 0;
     while from < batch.sections.len() {
         let (level, n) = tree::block(batch.place(from), batch.sections.len() - from, LEVELS);
@@ -101,9 +101,15 @@ fn reduced(args: &Args, how: &Clustering, folding: &Folding, batch: &Batch) -> R
         for at in block.clone() {
             let section = batch.section(at, Stored::section)?;
             all.dropped |= batch.sections[at].has_times();
-            all.hold(&section, args.keep_columns);
+            all.folding.count(&section);
+            all.hold();
             let added = match &mut at_once {
-                Some(clusterer) => clusterer.add(section),
+                Some(clusterer) => {
+                    if !all.tree.how().0.keep_columns {
+                        clusterer.drop_columns();
+                    }
+                    clusterer.add(section)
+                }
                 None => alone(&section).and_then(|_| all.tree.push(batch.place(at), section)),
             };
             batch.named(at, added)?;
@@ -137,11 +143,11 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let level = transport::tell(job, out.as_ref().map(|o| vec![o.2]).unwrap_or_default())?;
     let share = Share::of(job, &args.inputs, &args.input, RADIX)?;
     let options = WriteOptions { level: level.first().copied().unwrap_or(WriteOptions::PIPE.level) };
-    let mut kept = Writer::new(Vec::new(), &share.whole().header, options)?;
-    let mut all = Gathered::new(how, Folding::new(args.folded()));
+    let mut copies = Writer::new(Vec::new(), &share.whole().header, options)?;
+    let mut all = Gathered::new(args, how, Folding::new(args.folded()));
     let read = share.each_section(job, &args.input, |place, section| {
         if args.keep_all {
-            kept.section(&section)?;
+            copies.section(&section)?;
         }
         Ok(all.add(Some(place), section)?)
     });
@@ -153,7 +159,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     let dropped = said.iter().any(|s| s.first() == Some(&1));
     let events = said.iter().filter_map(|s| Some(u64::from_le_bytes(s.get(1..9)?.try_into().ok()?)));
     let events = events.fold(0, u64::saturating_add);
-    let Gathered { tree, folding, .. } = all;
+    let Gathered { tree, folding, kept, .. } = all;
     let root = transport::climb(
         job,
         tree,
@@ -165,7 +171,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
         Some((out, table, _)) => (Some(begin(args, &whole, out)?), table),
         None => (None, None),
     };
-    let copied = transport::gather(job, kept.finish()?, |_, bytes| {
+    let copied = transport::gather(job, copies.finish()?, |_, bytes| {
         if let Some(writer) = writer.as_mut().filter(|_| args.keep_all) {
             writer.copy(&mut Reader::new(bytes.as_slice(), ReadOptions::default())?)?;
         }
@@ -173,7 +179,7 @@ pub fn run_in(args: &Args, job: &mut dyn Transport) -> Result<Status> {
     });
     let done = copied.and_then(|()| match root.zip(writer) {
         Some((tree, writer)) => {
-            finish(args, Gathered { tree, dropped, folding }, whole, events, writer, table)
+            finish(args, Gathered { tree, dropped, kept, folding }, whole, events, writer, table)
         }
         None => Ok(()),
     });
@@ -198,24 +204,26 @@ struct Gathered {
     tree: Tree<Clustering>,
     /// Whether there were exact times.
     dropped: bool,
+    /// Whether those of all ranks are kept.
+    kept: bool,
     /// Those that waits are told from.
     folding: Folding,
 }
 
 impl Gathered {
-    fn new(how: Clustering, folding: Folding) -> Self {
-        Self { tree: Tree::new(how), dropped: false, folding }
+    fn new(args: &Args, how: Clustering, folding: Folding) -> Self {
+        Self { tree: Tree::new(how), dropped: false, kept: args.keep_columns, folding }
     }
 
-    /// Counts a section's exact times; if there are too many, waits will not be told of them, nor of those that follow.
-    fn hold(&mut self, section: &Section, kept: bool) {
-        self.folding.count(section);
-        self.tree.how_mut().0.keep_columns = kept || self.folding.holds();
+    /// Holds exact times no more, of these sections or of those that follow, once there are too many to tell of waits.
+    fn hold(&mut self) {
+        self.tree.how_mut().0.keep_columns = self.kept || self.folding.holds();
     }
 
     /// Takes in what another thread made of the sections after these.
     fn take(&mut self, part: Reduced) -> Result<(), Error> {
         self.dropped |= part.dropped;
+        self.hold();
         self.tree.take(part.parts)
     }
 
@@ -225,6 +233,7 @@ impl Gathered {
         alone(&section)?;
         self.dropped |= section.threads.iter().any(|t| !t.columns.is_empty());
         self.folding.count(&section);
+        self.hold();
         match place {
             Some(place) => self.tree.push(place, section),
             None => self.tree.push_next(section),
@@ -279,7 +288,9 @@ fn finish(
     let mut clusters = clusterer.finish_telling(&|n| describing.advance(n));
     drop(describing);
     if args.folded() > 0 {
-        clusters.sections.iter_mut().for_each(fold);
+        for section in &mut clusters.sections {
+            keep_lowest(section.threads.iter_mut().map(|t| &mut t.columns));
+        }
     }
     report(args, &clusters, all.dropped);
     if !args.keep_all {
@@ -295,13 +306,6 @@ fn finish(
     let tabled = table_out.map(tabled).transpose()?;
     writer.finish()?.finish()?.commit()?;
     tabled.map_or(Ok(()), Finished::commit)
-}
-
-/// Leaves the exact times of the first rank alone.
-fn fold(section: &mut Section) {
-    let columns = section.threads.iter().flat_map(|t| &t.columns);
-    let first = columns.map(|(rank, _)| *rank).min();
-    section.threads.iter_mut().for_each(|t| t.columns.retain(|(rank, _)| Some(*rank) == first));
 }
 
 fn report(args: &Args, clusters: &Clusters, dropped: bool) {
@@ -362,4 +366,34 @@ fn read_ahead(args: &Args, add: &mut impl FnMut(&Whole, Section) -> Result<()>) 
         added?;
         whole
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use st_kernels::{Kernel, Options, paper};
+    use st_stream::Trace;
+
+    use super::*;
+
+    #[test]
+    fn exact_times_are_held_only_where_waits_can_be_told_of_all() {
+        let options = Options { steps: Some(2), ..Options::default() };
+        let sections = paper::sections(Kernel::Stencil2d, &options, 64).map(Result::unwrap).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        st_stream::write(&Trace { sections, ..Trace::default() }, &file, WriteOptions::PIPE).unwrap();
+        let args = Args::try_parse_from(["st-cluster".as_ref(), file.path()]).unwrap();
+        let (how, most) = (clustering(&args).unwrap(), RADIX.pow(LEVELS));
+        let held = |calls| {
+            let folding = Folding::new(calls);
+            let mut all = Gathered::new(&args, how.clone(), folding.clone());
+            let work = |batch: &Batch| reduced(&args, &how, &folding, batch);
+            let read = each_batch(&args.inputs, &args.input, most, 1, work, |part| Ok(all.take(part)?));
+            drop(read.unwrap());
+            let sections = all.tree.finish().unwrap();
+            sections.iter().flat_map(|s| &s.threads).map(|t| t.columns.len()).sum::<usize>()
+        };
+        // Of each part that is not joined yet there are those of one rank.
+        assert_eq!([held(u64::MAX), held(1)], [64, 4]);
+    }
 }

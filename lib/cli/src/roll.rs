@@ -192,7 +192,7 @@ impl Roll {
         for (name, ranks) in &self.held {
             text(&mut out, name);
             number(&mut out, ranks.runs().len());
-            for run in ranks.runs() {
+            for run in ranks.runs().iter() {
                 varint::put_i64(&mut out, run.start);
                 varint::put_i64(&mut out, run.step);
                 varint::put_u64(&mut out, run.n);

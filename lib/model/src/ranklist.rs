@@ -1,7 +1,7 @@
 //! Sets of ranks.
 
 use crate::num::narrow;
-use crate::ranks::{RankSeq, Run};
+use crate::ranks::{RankSeq, Run, Runs};
 
 /// A set of ranks, ascending. Regular sets (a block, a stride) take one run whatever their size.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -24,7 +24,7 @@ impl RankList {
     pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Option<Self> {
         let seq = RankSeq::from_runs(runs);
         let mut next = 0;
-        for r in seq.runs() {
+        for r in seq.runs().iter() {
             let span = i128::from(r.step) * i128::from(r.n.checked_sub(1)?);
             let last = i128::from(r.start) + span;
             if i128::from(r.start) < next
@@ -74,7 +74,7 @@ impl RankList {
     }
     /// The runs, canonical.
     #[must_use]
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> Runs<'_> {
         self.seq.runs()
     }
     /// The highest rank. *Cost:* O(runs).
@@ -84,11 +84,10 @@ impl RankList {
     }
     /// Adds a rank. *Cost:* O(1) if it is above all others, else O(ranks).
     pub fn insert(&mut self, rank: u32) {
-        match self.seq.runs().last() {
-            Some(_) if self.highest() >= Some(rank) => {
-                *self = self.union(&Self::single(rank));
-            }
-            _ => self.seq.push(i64::from(rank)),
+        if self.highest() >= Some(rank) {
+            *self = self.union(&Self::single(rank));
+        } else {
+            self.seq.push(i64::from(rank));
         }
     }
     /// Adds the ranks of another set. *Cost:* O(runs) if all of one are above those of the other, else O(ranks).

@@ -51,7 +51,7 @@ const NAMED: usize = 8;
 #[must_use]
 pub fn plain(set: &RankList) -> String {
     let mut parts = Vec::new();
-    for run in set.runs() {
+    for run in set.runs().iter() {
         let rank = |i: u64| run.start + run.step * narrow::<i64>(i);
         match run.n {
             n if n > 2 && run.step == 1 => parts.push(format!("{}-{}", run.start, rank(n - 1))),

@@ -22,5 +22,6 @@ mod tolerance;
 
 pub use clusters::{Clusterer, Clustering, Clusters, Error, alone};
 pub use options::{Options, Signatures};
+pub use representative::keep_lowest;
 pub use slot::{Rules, Stand};
 pub use tolerance::{NoTolerance, Tolerance};

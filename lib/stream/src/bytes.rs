@@ -175,7 +175,7 @@ pub(crate) fn finish(src: &[u8]) -> Result<(), DecodeError> {
 pub(crate) fn put_ranks(out: &mut Vec<u8>, ranks: &RankList) {
     put_usize(out, ranks.runs().len());
     let mut next = 0;
-    for r in ranks.runs() {
+    for r in ranks.runs().iter() {
         let more = r.n.saturating_sub(1);
         put_u64(out, r.start.wrapping_sub(next).unsigned_abs());
         put_u64(out, more);

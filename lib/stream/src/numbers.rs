@@ -104,7 +104,7 @@ pub(crate) fn put_set<const N: usize>(n: &mut Numbers<N>, at: usize, ranks: &Ran
     }
     n.put_len(at, ranks.runs().len() + 1);
     let mut next = 0;
-    for r in ranks.runs() {
+    for r in ranks.runs().iter() {
         n.put(at + 1, r.start.wrapping_sub(next));
         n.put(at + 2, more(r));
         if r.n > 1 {
@@ -186,7 +186,7 @@ fn get_bitmap<const N: usize>(
 pub(crate) fn put_seq<const N: usize>(n: &mut Numbers<N>, at: usize, seq: &RankSeq, offset: usize) {
     n.put_len(at, seq.runs().len() + offset);
     let mut before = 0;
-    for r in seq.runs() {
+    for r in seq.runs().iter() {
         n.put(at + 1, r.start.wrapping_sub(before));
         n.put(at + 2, more(r));
         if r.n > 1 {

@@ -318,7 +318,7 @@ fn get_reference(src: &mut In<'_, '_>) -> Result<Name, DecodeError> {
 fn put_members(out: &mut Out<'_>, members: &RankSeq, on: &RankList) {
     if *members == out.context.sequence {
         out.numbers.put(MEMBERS, 0);
-    } else if members.runs() == on.runs() {
+    } else if *members.runs() == *on.runs() {
         out.numbers.put(MEMBERS, 1);
     } else {
         numbers::put_seq(&mut out.numbers, MEMBERS, members, 2);

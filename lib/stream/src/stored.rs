@@ -101,7 +101,12 @@ impl Times {
                 let source = DecodeError::Invalid("does not follow the chunk before it");
                 return Err(frame.fault(ErrorKind::Payload { frame: kind, source }));
             }
-            column.chunks.extend(chunks);
+            if column.chunks.is_empty() {
+                // Of many ranks that have one each: nothing is set aside for more.
+                column.chunks = chunks;
+            } else {
+                column.chunks.extend(chunks);
+            }
         }
         // What is refused is refused again.
         self.counted.store(true, Ordering::Relaxed);

@@ -391,7 +391,7 @@ impl Outgoing {
 
 fn put_seq(out: &mut Vec<u8>, seq: &RankSeq) {
     put_usize(out, seq.runs().len());
-    for r in seq.runs() {
+    for r in seq.runs().iter() {
         put_i64(out, r.start);
         put_i64(out, r.step);
         put_u64(out, r.n);

@@ -25,6 +25,7 @@ impl Sealed {
                 varint::put_i64(vals, *value);
             }
             Form::Coded(coded) => coded.encode(head, vals),
+            Form::Plain(values) => Self::elemental(values).encode(head, vals),
         }
     }
 

@@ -117,12 +117,22 @@ pub struct Cursor<'a> {
     next_copy: usize,
     /// Where the current copy wraps to.
     wrap: Option<ElementCursor>,
+    /// The next of values that are no elements.
+    small: &'a [u16],
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(parts: Parts<'a>) -> Self {
+    pub(super) fn new(parts: Parts<'a>, small: &'a [u16]) -> Self {
         let limit = parts.copies.first().map_or(parts.lits.len(), |copy| copy.at);
-        Self { parts, place: ElementCursor::default(), limit, left: u64::MAX, next_copy: 0, wrap: None }
+        Self {
+            parts,
+            place: ElementCursor::default(),
+            limit,
+            left: u64::MAX,
+            next_copy: 0,
+            wrap: None,
+            small,
+        }
     }
 
     /// The next value; an empty stream yields 0.
@@ -154,7 +164,7 @@ impl<'a> Cursor<'a> {
     /// How often what was read since an earlier state of this reader can be read again; `None` if it has come elsewhere, or
     /// not by going round.
     pub(super) fn again(&self, before: &Self) -> Option<u64> {
-        let stage = |c: &Self| (c.limit, c.next_copy, c.wrap.is_some());
+        let stage = |c: &Self| (c.limit, c.next_copy, c.wrap.is_some(), c.small.len());
         if stage(self) != stage(before) {
             return None;
         }
@@ -190,7 +200,7 @@ impl<'a> Cursor<'a> {
             } else if let Some(&copy) = self.parts.copies.get(self.next_copy) {
                 self.begin_copy(copy);
             } else {
-                return 0;
+                return self.next_small();
             }
             if self.place.rest > 0 {
                 self.left -= 1;
@@ -210,6 +220,15 @@ impl<'a> Cursor<'a> {
             self.left = u64::MAX;
         }
         value
+    }
+
+    /// The next of values that are no elements, of which the last repeats.
+    fn next_small(&mut self) -> i64 {
+        let Some((value, rest)) = self.small.split_first() else { return 0 };
+        if !rest.is_empty() {
+            self.small = rest;
+        }
+        i64::from(*value)
     }
 
     fn begin_copy(&mut self, copy: Copied) {

@@ -208,7 +208,7 @@ impl Ints {
     /// up to 8 values repeats its last; its sealed form may know better.)
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor::new(self.parts())
+        Cursor::new(self.parts(), &[])
     }
 
     /// The stored form.

@@ -35,6 +35,9 @@ impl Sealed {
         if let Some(value) = self.constant() {
             return one(value).times(len);
         }
+        if let values @ [_, ..] = self.small() {
+            return Self::elemental(values).product(len, one);
+        }
         let parts = self.parts();
         let mut sum = Sum { parts, one, left: len, all: C::empty() };
         let mut at = 0;

@@ -19,6 +19,8 @@ pub(super) enum Form {
     Empty,
     Constant(i64),
     Coded(Arc<Coded>),
+    /// Several values one by one, small ones: a quarter of what they take as elements.
+    Plain(Arc<[u16]>),
 }
 
 /// *Invariants:* as [`Parts`]; at least one element; in the open tail the last run's or copy's length is the
@@ -63,11 +65,20 @@ impl Sealed {
         match values[..] {
             [] => Self(Form::Empty),
             [value] => Self::from_constant(value),
-            _ => {
-                let (runs, copies) = (Box::default(), Box::default());
-                Self(Form::Coded(Arc::new(Coded { lits: values.into(), runs, copies })))
-            }
+            _ => match values.iter().map(|value| u16::try_from(*value).ok()).collect() {
+                Some(small) => Self(Form::Plain(small)),
+                None => Self::of_elements(values.into()),
+            },
         }
+    }
+
+    fn of_elements(lits: Box<[i64]>) -> Self {
+        Self(Form::Coded(Arc::new(Coded { lits, runs: Box::default(), copies: Box::default() })))
+    }
+
+    /// Values that are one by one as elements.
+    pub(super) fn elemental(values: &[u16]) -> Self {
+        Self::of_elements(values.iter().map(|value| i64::from(*value)).collect())
     }
 
     /// Whether no value was ever pushed.
@@ -82,14 +93,14 @@ impl Sealed {
         match self.0 {
             Form::Empty => Some(0),
             Form::Constant(value) => Some(value),
-            Form::Coded(_) => None,
+            Form::Coded(_) | Form::Plain(_) => None,
         }
     }
 
     /// A reader; it never ends, see the module's open tail.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor::new(self.parts())
+        Cursor::new(self.parts(), self.small())
     }
 
     /// The stream of mapped values.
@@ -102,6 +113,7 @@ impl Sealed {
         match &self.0 {
             Form::Empty => Self(Form::Empty),
             Form::Constant(value) => Self::from_constant(f(*value)),
+            Form::Plain(values) => Self::elemental(values).map(f),
             Form::Coded(coded) => {
                 let runs = coded.runs.iter().map(|&run| {
                     let first = coded.lits[run.at];
@@ -137,11 +149,17 @@ impl Sealed {
         let parts = self.parts();
         let open = !parts.ends_in_copy();
         let mut runs = parts.runs.iter().peekable();
-        parts.lits.iter().enumerate().map(move |(at, &first)| {
+        let small = self.small();
+        let plain = small.iter().enumerate().map(|(at, &first)| {
+            let more = (at + 1 < small.len()).then_some(0);
+            Element { first: first.into(), step: 0, more }
+        });
+        let coded = parts.lits.iter().enumerate().map(move |(at, &first)| {
             let last = open && at + 1 == parts.lits.len();
             let (step, more) = runs.next_if(|run| run.at == at).map_or((0, 0), |run| (run.step, run.more));
             Element { first, step, more: (!last).then_some(more) }
-        })
+        });
+        coded.chain(plain)
     }
 
     /// The distinct values in ascending order, if there are at most `limit` and none belongs to a rising or
@@ -183,13 +201,20 @@ impl Sealed {
     pub fn heap_words(&self) -> usize {
         match &self.0 {
             Form::Empty | Form::Constant(_) => 0,
+            Form::Plain(values) => 2 + values.len().div_ceil(4),
             Form::Coded(coded) => 8 + coded.lits.len() + 3 * (coded.runs.len() + coded.copies.len()),
         }
     }
 
+    /// Values one by one, if that is how they are.
+    pub(super) fn small(&self) -> &[u16] {
+        if let Form::Plain(values) = &self.0 { values } else { &[] }
+    }
+
+    /// The elements; none of values one by one.
     pub(super) fn parts(&self) -> Parts<'_> {
         match &self.0 {
-            Form::Empty => Parts::default(),
+            Form::Empty | Form::Plain(_) => Parts::default(),
             Form::Constant(value) => Parts { lits: std::slice::from_ref(value), runs: &[], copies: &[] },
             Form::Coded(coded) => Parts { lits: &coded.lits, runs: &coded.runs, copies: &coded.copies },
         }

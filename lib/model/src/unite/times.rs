@@ -3,6 +3,7 @@
 use crate::num::saturate;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use crate::ints::Sealed;
 use crate::ranklist::RankList;
@@ -18,8 +19,31 @@ pub type Summed = (Vec<PathSketch>, Vec<RankSums>);
 #[derive(Debug, Default)]
 pub struct Times {
     sketches: BTreeMap<(Sym, Sym), (Sketch, Sketch)>,
-    /// Per symbol: (rank, compute bucket, communication bucket).
-    sums: BTreeMap<Sym, Vec<(u32, u16, u16)>>,
+    sums: BTreeMap<Sym, Sums>,
+}
+
+/// Per-rank sums of a symbol under construction.
+#[derive(Debug, Default)]
+struct Sums {
+    /// Of ranks that came alone: rank, compute bucket, communication bucket.
+    ranks: Vec<(u32, u16, u16)>,
+    /// Of ranks that came together, as they came: with what they are shared with, they take no memory until all are there.
+    parts: Vec<(Arc<RankList>, RankSums)>,
+}
+
+impl Sums {
+    /// Of all ranks, ascending.
+    fn rows(self) -> Vec<(u32, u16, u16)> {
+        let mut rows = self.ranks;
+        for (ranks, sums) in self.parts {
+            let (mut a, mut b) = (sums.compute.cursor(), sums.comm.cursor());
+            rows.extend(ranks.iter().map(|r| (r, saturate(a.next()), saturate(b.next()))));
+        }
+        if !rows.is_sorted() {
+            rows.sort_unstable();
+        }
+        rows
+    }
 }
 
 impl Times {
@@ -30,10 +54,12 @@ impl Times {
             (1, Some(rank)) => self.add_rank(rank, &thread.sketches, to),
             _ => self.add_sketches(&thread.sketches, to),
         }
+        if thread.sums.is_empty() {
+            return;
+        }
+        let ranks = Arc::new(thread.ranks.clone());
         for s in &thread.sums {
-            let (mut a, mut b) = (s.compute.cursor(), s.comm.cursor());
-            let rows = thread.ranks.iter().map(|r| (r, saturate(a.next()), saturate(b.next())));
-            self.sums.entry(to(s.sym)).or_default().extend(rows);
+            self.sums.entry(to(s.sym)).or_default().parts.push((Arc::clone(&ranks), s.clone()));
         }
     }
 
@@ -68,7 +94,8 @@ impl Times {
             });
         }
         for (sym, compute, comm) in totals {
-            self.sums.entry(sym).or_default().push((rank, quantised(compute), quantised(comm)));
+            let sums = self.sums.entry(sym).or_default();
+            sums.ranks.push((rank, quantised(compute), quantised(comm)));
         }
     }
 
@@ -109,10 +136,8 @@ impl Times {
         let mut sums: Vec<RankSums> = self
             .sums
             .into_iter()
-            .map(|(sym, mut rows)| {
-                if !rows.is_sorted() {
-                    rows.sort_unstable();
-                }
+            .map(|(sym, sums)| {
+                let rows = sums.rows();
                 let (mut compute, mut comm) =
                     (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
                 let mut rows = rows.into_iter().peekable();

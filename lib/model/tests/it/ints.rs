@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-use st_model::ints::{Chain, Ints, Sealed};
+use st_model::ints::{Chain, Ints, Sealed, Together};
 
 /// Values as counts and parameters come: constants, counters, periods with noise, few or many symbols, specials.
 fn values() -> impl Strategy<Value = Vec<i64>> {
@@ -224,5 +224,30 @@ proptest! {
         let mut cursor = sealed.cursor();
         let plain = (0..len).fold(Polynomial::empty(), |all, _| all.then(one(cursor.next())));
         assert_eq!(sealed.product(len, one), plain);
+    }
+    #[test]
+    fn values_one_by_one_are_those_of_any_stream(values in vec(0..70_000_i64, 1..30), len in 0..60_u64) {
+        // Wide ones and small ones.
+        for values in [values.clone(), values.iter().map(|v| v % 9).collect()] {
+            let (plain, coded) = (Sealed::plain(values.clone()), Sealed::from(values.clone()));
+            let (last, n) = (*values.last().unwrap(), values.len());
+            let mut open = read(&plain, n + 3);
+            assert!(open.drain(n..).all(|v| v == last));
+            assert_eq!(&open, &values);
+            assert_eq!(read(&round_trip(&plain), n), values.clone());
+            assert_eq!(read(&plain.map(|v| v + 70_000), n), values.iter().map(|v| v + 70_000).collect::<Vec<_>>());
+            assert_eq!(plain.elements().map(|e| e.first).collect::<Vec<_>>(), values.clone());
+            assert_eq!(plain.rebuild(n.try_into().unwrap(), |v| v), coded);
+            let one = |v: i64| Polynomial(v.cast_unsigned(), 0x2545_F491_4F6C_DD1D, 1);
+            let mut cursor = plain.cursor();
+            let folded = (0..len).fold(Polynomial::empty(), |all, _| all.then(one(cursor.next())));
+            assert_eq!(plain.product(len, one), folded);
+            let mut turns = Together::new(vec![plain.cursor()], len);
+            let mut sum = 0;
+            while let Some(times) = turns.next_turn() {
+                sum += turns.cursors()[0].next() * i64::try_from(times).unwrap();
+            }
+            assert_eq!(sum, read(&plain, len.try_into().unwrap()).iter().sum::<i64>());
+        }
     }
 }

@@ -130,6 +130,13 @@ impl Clusterer {
         Self { options, ..Self::default() }
     }
 
+    /// Keeps the exact times of no rank but the lowest of each main cluster from now on, nor of those that are there.
+    pub fn drop_columns(&mut self) {
+        if std::mem::take(&mut self.options.keep_columns) {
+            self.clusters.iter_mut().for_each(|(_, cluster)| cluster.drop_columns());
+        }
+    }
+
     /// Adds a rank: those before it should have lower numbers.
     ///
     /// # Errors

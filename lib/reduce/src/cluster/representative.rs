@@ -99,11 +99,17 @@ impl Cluster {
         }
         self.tables.take(section.tables);
         self.ranks.extend(&section.ranks);
-        if options.keep_columns || first {
-            for (into, thread) in self.threads.iter_mut().zip(section.threads) {
-                into.columns.extend(thread.columns);
-            }
+        for (into, thread) in self.threads.iter_mut().zip(section.threads) {
+            into.columns.extend(thread.columns);
         }
+        if !options.keep_columns {
+            self.drop_columns();
+        }
+    }
+
+    /// Leaves of exact times those of the lowest rank that has any.
+    pub(crate) fn drop_columns(&mut self) {
+        keep_lowest(self.threads.iter_mut().map(|t| &mut t.columns));
     }
 
     /// Takes in the ranks of another cluster, which may have other counts: those of this one's first rank stand for them.
@@ -332,6 +338,13 @@ impl SymbolCluster {
         }
         voided
     }
+}
+
+/// Leaves of the exact times of threads those of the lowest rank that has any.
+pub fn keep_lowest<'a>(columns: impl Iterator<Item = &'a mut Vec<(u32, Column)>>) {
+    let mut columns: Vec<_> = columns.collect();
+    let lowest = columns.iter().flat_map(|c| c.iter()).map(|(rank, _)| *rank).min();
+    columns.iter_mut().for_each(|c| c.retain(|(rank, _)| Some(*rank) == lowest));
 }
 
 /// The event that a symbol of a cluster stands for.
