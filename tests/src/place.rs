@@ -1,6 +1,7 @@
 //! Where things are: the source tree, built programs, what was built for an MPI, scratch files.
 
 use std::env;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -116,6 +117,28 @@ fn sweep(base: &Path) {
 /// If it cannot be made.
 pub fn directory() -> Result<TempDir, Failure> {
     tempfile::tempdir_in(scratch()).map_err(|e| format!("scratch directory: {e}"))
+}
+
+/// A copy of a directory of stored streams and journals, these unpacked.
+///
+/// # Errors
+///
+/// If it cannot be made.
+pub fn unpacked(stored: &Path) -> Result<TempDir, Failure> {
+    let made = tempfile::tempdir().map_err(|e| format!("scratch directory: {e}"))?;
+    let copy = |file: &Path| {
+        let to = made.path().join(file.file_name().unwrap_or_default());
+        if file.extension().is_some_and(|e| e == "zst") {
+            zstd::stream::copy_decode(File::open(file)?, File::create(to.with_extension(""))?)
+        } else {
+            fs::copy(file, to).map(|_| ())
+        }
+    };
+    let files = fs::read_dir(stored).map_err(|e| format!("{}: {e}", stored.display()))?;
+    for file in files.flatten().map(|entry| entry.path()) {
+        copy(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    Ok(made)
 }
 
 /// A program in `PATH`.

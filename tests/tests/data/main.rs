@@ -8,7 +8,7 @@
 mod content;
 mod readers;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -49,16 +49,7 @@ impl Kept {
         if !path.is_dir() {
             return None;
         }
-        let place = tempfile::tempdir().unwrap();
-        for file in sorted(&path) {
-            let name = file.file_name().unwrap();
-            if file.extension().is_some_and(|e| e == "zst") {
-                let to = File::create(place.path().join(name).with_extension("")).unwrap();
-                zstd::stream::copy_decode(File::open(&file).unwrap(), to).unwrap();
-            } else {
-                fs::copy(&file, place.path().join(name)).unwrap();
-            }
-        }
+        let place = st_tests::place::unpacked(&path).unwrap();
         Some(Self { stem, path: place.path().to_owned(), _place: Some(place) })
     }
 }

@@ -148,10 +148,11 @@ fn ranks_that_are_missing_are_named() {
 
 #[test]
 fn a_journal_of_more_calls_than_allowed_is_refused_by_who_only_opens_it_too() {
-    let killed = place::root().join("tests/data/v1/mpich-killed");
-    let commands = ["st-view", "st-stat calls", "st-merge", "st-replay --check", "st-convert --to csv"];
+    let killed = place::unpacked(&place::root().join("tests/data/v1/mpich-killed")).unwrap();
+    let commands =
+        ["st-view", "st-stat calls", "st-merge", "st-replay --check", "st-convert --to csv -o /dev/null"];
     let failures = commands.map(|command| {
-        let o = go((command, false), &["--max-steps", "3"], &killed)?.expect(1)?;
+        let o = go((command, false), &["--max-steps", "3"], killed.path())?.expect(1)?;
         let said = o.stderr.contains(".journal: ") && o.stderr.contains("--max-steps allows 3; ");
         if said { Ok(()) } else { Err(format!("{command}: {o}")) }
     });
