@@ -95,9 +95,7 @@ fn unit(text: &str) -> Option<f64> {
 pub fn bytes(text: &str) -> Result<u64, String> {
     let whole = parts(text).and_then(|(number, of)| Some(number * unit(of)?));
     let whole = whole.filter(|n| n.fract() == 0.0 && *n < 9e15);
-    whole
-        .map(st_model::num::rounded)
-        .ok_or_else(|| format!("{text}: a number of bytes (8192, 64kB, 64KiB, 1MB)"))
+    whole.map(rounded).ok_or_else(|| "not a number of bytes (8192, 64kB, 64KiB, 1MB)".into())
 }
 
 /// Bytes per second, above 0; `inf` is a bandwidth without end.
@@ -111,7 +109,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
     }
     let number = parts(text.strip_suffix("/s").unwrap_or(text));
     let rate = number.and_then(|(number, of)| Some(number * unit(of)?)).filter(|rate| *rate > 0.0);
-    rate.ok_or_else(|| format!("{text}: bytes per second above 0 (12.5GB/s, 800MB/s, inf)"))
+    rate.ok_or_else(|| "not bytes per second above 0 (12.5GB/s, 800MB/s, inf)".into())
 }
 
 #[cfg(test)]
