@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use st_capture::record::anew::{self, Cuts};
 use st_cli::options::StreamIn;
 use st_cli::{InvalidStream, UsageError, Whole, expand, reads, transport};
 use st_match::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
+use st_model::anew::{self, Cuts};
 use st_model::columns::{Column, ColumnWriter, Comparison, Points as ColumnPoints};
 use st_model::ranklist::RankList;
 use st_model::section::{NO_SYM, Section};

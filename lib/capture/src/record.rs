@@ -3,7 +3,6 @@
 //! *Cost:* amortised constant per call; memory proportional to the structure found (and to the literals of parameters
 //! that no predictor explains), never to the number of calls.
 
-pub mod anew;
 mod finder;
 mod known;
 mod last;

@@ -262,6 +262,13 @@ impl ColumnWriter {
     }
 }
 
+/// ns from `a` to `b`, 0 if the clock went back.
+#[must_use]
+#[inline]
+pub fn duration(a: i64, b: i64) -> u64 {
+    if b > a { b.wrapping_sub(a).cast_unsigned() } else { 0 }
+}
+
 fn chunk(first: u64, base: i64) -> Chunk {
     Chunk { first, base, events: 0, unit: 1, gaps: Vec::new(), durations: Vec::new() }
 }

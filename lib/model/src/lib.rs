@@ -12,6 +12,7 @@
 //! What builds a rank's trace is `st_capture`, its form on disk `st_stream`, who meets whom `st_match`. The crate knows no
 //! stage, opens no path and needs no MPI.
 
+pub mod anew;
 pub mod anonymise;
 pub mod calls;
 pub mod check;

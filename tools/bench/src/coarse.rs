@@ -5,7 +5,7 @@ use std::io::{BufReader, BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use st_capture::record::anew::{left_out, sketched_anew};
+use st_model::anew::{left_out, sketched_anew};
 use st_model::columns::{Chunk, Column, ColumnWriter};
 use st_stream::{ReadOptions, WriteOptions, read};
 

@@ -10,6 +10,7 @@ use std::mem;
 
 use foldhash::fast::FixedState;
 
+use st_model::columns::duration;
 use st_model::section::{PathSketch, Sym};
 use st_model::sketch::{LiveSketch, Shape};
 
@@ -182,11 +183,6 @@ impl Paths {
         let times = &self.times[path];
         (times.map(|t| t.0.into()), times.map(|t| t.1.into()), usize::from(self.waiting[path]))
     }
-}
-
-/// ns from `a` to `b`, 0 if the clock went back.
-pub(super) fn duration(a: i64, b: i64) -> u64 {
-    if b > a { b.wrapping_sub(a).cast_unsigned() } else { 0 }
 }
 
 #[cfg(test)]

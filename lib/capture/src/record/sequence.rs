@@ -5,11 +5,11 @@ use std::mem;
 
 use super::known::Known;
 use super::options::Options;
-use super::paths::{Paths, duration};
+use super::paths::Paths;
 use super::rounds::Rounds;
 use super::symbol::SymInfo;
 use crate::fold::Folder;
-use st_model::columns::{Chunk, ColumnWriter};
+use st_model::columns::{Chunk, ColumnWriter, duration};
 use st_model::ints::Sealed;
 use st_model::lanes::Lanes;
 use st_model::objects::Objects;

@@ -1,4 +1,5 @@
-//! A thread's time sketches made anew, when its exact times have been corrected: as its recorder makes them.
+//! A thread's time sketches made from its exact times, as its recorder makes them: where they are not stored because these are,
+//! and when these have been corrected.
 //!
 //! Sketches hold what is between the program's calls. What the recorder itself took there, to compare clocks in between or
 //! to reduce, it leaves out of them, but not out of the exact times. How much that was is known per path, from the
@@ -9,12 +10,15 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::paths::{Paths, duration};
-use st_model::columns::Column;
-use st_model::project::Error;
-use st_model::section::{NO_SYM, PathSketch, Predecessors, Section, Sym, Thread};
-use st_model::sketch::Shape;
-use st_model::unite::{Summed, Times};
+use crate::columns::{Column, duration};
+use crate::num::narrow;
+use crate::project::Error;
+use crate::section::{NO_SYM, PathSketch, Predecessors, Section, Sym, Thread};
+use crate::sketch::{LiveSketch, Shape, Sketch};
+use crate::unite::{Summed, Times};
+
+/// So many calls are put in order by path at a time.
+const TOGETHER: usize = 1 << 18;
 
 /// To what gaps are cut, by path, ns. Paths that are not here are left alone.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -76,8 +80,9 @@ pub fn is_timed(section: &Section, thread: usize) -> bool {
 pub fn sketched_anew(section: &Section, thread: usize, cuts: &Cuts) -> Result<Option<Summed>, Error> {
     let Some(t) = section.threads.get(thread).filter(|_| is_timed(section, thread)) else { return Ok(None) };
     let mut all = Times::default();
+    let wanted = Wanted { shape: shape(&t.sketches).unwrap_or(Shape::Totals), most: usize::MAX, cuts };
     for (rank, column) in &t.columns {
-        let Some(sketches) = sketches_of(section, thread, *rank, column, cuts)? else { return Ok(None) };
+        let Some(sketches) = of_rank(section, thread, *rank, column, wanted)? else { return Ok(None) };
         if t.ranks.len() == 1 {
             return Ok(Some((sketches, Vec::new())));
         }
@@ -86,24 +91,105 @@ pub fn sketched_anew(section: &Section, thread: usize, cuts: &Cuts) -> Result<Op
     Ok(Some(all.finish(|sym| sym, &t.ranks)))
 }
 
-fn sketches_of(
+/// Which sketches are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// What they keep.
+    pub shape: Shape,
+    /// How many there may be.
+    pub most: usize,
+    /// To what gaps are cut.
+    pub cuts: &'a Cuts,
+}
+
+/// The sketches of a rank of a thread from its exact times, which tell predecessors apart as far as those of the thread do; `None` if
+/// these are not those of every call, or there are too many sketches.
+///
+/// *Cost:* O(calls). *Memory:* a constant, beside the sketches.
+///
+/// # Errors
+///
+/// If the rank cannot be read back.
+pub fn of_rank(
     section: &Section,
     thread: usize,
     rank: u32,
     column: &Column,
-    cuts: &Cuts,
+    wanted: Wanted<'_>,
 ) -> Result<Option<Vec<PathSketch>>, Error> {
-    let shape = shape(&section.threads[thread]);
-    let (mut paths, mut last) = (Paths::default(), start(column));
-    let all = each_timed(section, thread, rank, column, |(sym, pred), (enter, exit)| {
+    let Wanted { shape, most, cuts: Cuts(cuts) } = wanted;
+    let (mut gathered, mut last) = (Gathered { rank, shape, ..Gathered::default() }, start(column));
+    let all = each_timed(section, thread, rank, column, |path, (enter, exit)| {
         let mut gap = gap(&mut last, enter, exit);
-        if !cuts.0.is_empty() {
-            gap = gap.min(cuts.0.get(&(sym, pred)).copied().unwrap_or(u64::MAX));
+        if !cuts.is_empty() {
+            gap = gap.min(cuts.get(&path).copied().unwrap_or(u64::MAX));
         }
-        let path = paths.find(sym, pred, shape);
-        paths.add(path, gap, duration(enter, exit));
+        if gathered.sketches.len() <= most {
+            gathered.add(path, gap, duration(enter, exit));
+        }
     })?;
-    Ok(all.then(|| paths.finish(rank)))
+    Ok((all && gathered.sketches.len() <= most).then(|| gathered.finish()))
+}
+
+/// Sketches of a rank that are made from its calls in the order of time. While they are made, only one is as large as it is then:
+/// of many paths these would take a thousand times what they take once they are made.
+#[derive(Debug, Default)]
+struct Gathered {
+    rank: u32,
+    shape: Shape,
+    places: HashMap<(Sym, Sym), u32, FixedState>,
+    sketches: Vec<PathSketch>,
+    /// Of calls that are in no sketch yet.
+    calls: Vec<Timed>,
+}
+
+/// A call's path, by its place among the sketches, the time before it, and its own, ns.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    path: u32,
+    gap: u64,
+    duration: u64,
+}
+
+impl Gathered {
+    fn add(&mut self, path: (Sym, Sym), gap: u64, duration: u64) {
+        let sketches = &mut self.sketches;
+        let path = *self.places.entry(path).or_insert_with(|| {
+            let (compute, comm) = Default::default();
+            sketches.push(PathSketch { sym: path.0, pred: path.1, compute, comm });
+            narrow(sketches.len() - 1)
+        });
+        self.calls.push(Timed { path, gap, duration });
+        if self.calls.len() >= TOGETHER {
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        // Those of a path keep their order: the bins of a histogram depend on it.
+        self.calls.sort_by_key(|call| call.path);
+        let (rank, shape) = (self.rank, self.shape);
+        for calls in self.calls.chunk_by(|a, b| a.path == b.path) {
+            let Some(of) = calls.first().and_then(|call| self.sketches.get_mut(call.path as usize)) else {
+                continue;
+            };
+            let more = |sketch: &mut Sketch, durations: Vec<u64>| {
+                let mut live = LiveSketch::resume(sketch, shape);
+                live.add_all(&durations);
+                *sketch = live.finish(rank);
+            };
+            more(&mut of.compute, calls.iter().map(|call| call.gap).collect());
+            more(&mut of.comm, calls.iter().map(|call| call.duration).collect());
+        }
+        self.calls.clear();
+    }
+
+    /// In the order of paths.
+    fn finish(mut self) -> Vec<PathSketch> {
+        self.settle();
+        self.sketches.sort_unstable_by_key(|s| (s.sym, s.pred));
+        self.sketches
+    }
 }
 
 /// Calls `take` for each call of a rank's thread that has a time, with its symbol and the one before, as far as the thread's
@@ -136,12 +222,13 @@ fn gap(last: &mut i64, enter: i64, exit: i64) -> u64 {
     duration(std::mem::replace(last, exit), enter)
 }
 
-/// What sketches of the thread keep: the least that any does.
-fn shape(t: &Thread) -> Shape {
-    let sketches = t.sketches.iter().flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
-    let mut shapes = sketches.map(|s| s.shape());
+/// What all of these sketches keep, beside their totals.
+#[must_use]
+pub fn shape(sketches: &[PathSketch]) -> Option<Shape> {
+    let sketches = sketches.iter().flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
+    let mut shapes = sketches.map(Sketch::shape);
     let first = shapes.next().unwrap_or_default();
-    if shapes.all(|shape| shape == first) { first } else { Shape::Totals }
+    shapes.all(|shape| shape == first).then_some(first)
 }
 
 /// The length to which numbers must be cut so that they add up to `sum`, rounded up; `None` if they do not exceed it.
