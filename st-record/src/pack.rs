@@ -12,7 +12,7 @@ use st_model::header::{Header, Queued, Step};
 use st_model::names::Names;
 use st_model::num::Exact;
 use st_stream::directory::{INTERIM, MERGED, NOTES, RankFile};
-use st_stream::{CopyError, ReadOptions, Reader, WriteOptions, Writer};
+use st_stream::{CopyError, ReadOptions, Reader, TimeBytes, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
@@ -302,7 +302,7 @@ impl Change {
     }
 }
 
-/// Writes all streams as one, showing how far that is; returns how many bytes of it are exact times.
+/// Writes all streams as one, showing how far that is; returns what exact times have added to it.
 ///
 /// # Errors
 ///
@@ -313,7 +313,7 @@ pub fn pack(
     mut change: Change,
     talk: &Talk,
     to: impl Write,
-) -> Result<u64> {
+) -> Result<TimeBytes> {
     let ranks = streams.len().to_u64();
     let progress = talk.progress(TOOL, "packing", Amount::Things("ranks", ranks));
     let header = if change.anonymiser.is_some() { &Anonymiser::header(header) } else { header };
@@ -371,13 +371,13 @@ mod tests {
     fn what_is_left_without_exact_times_is_what_a_trace_without_has() {
         let directory = tempfile::tempdir().unwrap();
         let header = Header { world: 1, ..Header::default() };
-        let pack = |columns: bool| {
+        let pack = |calls: i64, columns: bool| {
             let mut recorder = RankRecorder::new(0, Options { columns, ..Options::default() });
             let thread = recorder.open_thread(0);
             let call = CallTable::builtin().by_name("MPI_Barrier").unwrap().id;
             let sym = recorder.symbol(call, 0, 0);
             let mut chunks = Vec::new();
-            for i in 0..50_000 {
+            for i in 0..calls {
                 let at = 1_000 * i + i * i % 97;
                 chunks.extend(recorder.record(thread, sym, &[0], at, at + 400 + i * i % 31));
             }
@@ -390,16 +390,20 @@ mod tests {
             }
             let path = directory.path().join("rank-000000.st");
             let trace = Trace { header: header.clone(), sections: vec![section], ..Trace::default() };
-            write(&trace, File::create(&path).unwrap(), WriteOptions { level: 9 }).unwrap();
+            write(&trace, File::create(&path).unwrap(), WriteOptions::PIPE).unwrap();
             let mut packed = Vec::new();
             let times =
                 super::pack(&[path], &header, Change::default(), &Talk::default(), &mut packed).unwrap();
             (u64::try_from(packed.len()).unwrap(), times)
         };
-        let ((all, times), (without, none)) = (pack(true), pack(false));
-        assert!(times > 10_000 && none == 0, "{times} {none}");
-        // The end frame has the number of frames.
-        assert!((all - times).abs_diff(without) <= 2, "{all} - {times} is not {without}");
+        // Of few calls the sketches follow from exact times.
+        for calls in [50_000, 500] {
+            let ((all, times), (without, none)) = (pack(calls, true), pack(calls, false));
+            assert!(times.stored > 200 && (times.spared > 0) == (calls == 500), "{times:?}");
+            assert_eq!(none, TimeBytes::default());
+            // The end frame has the number of frames.
+            assert!(times.without(all).abs_diff(without) <= 2, "{all}, {times:?} is not {without}");
+        }
     }
 
     #[test]

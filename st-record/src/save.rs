@@ -12,8 +12,8 @@ use st_capture::fold::Fold;
 use st_cli::{Destination, Output, free_name, is_same_file, recording};
 use st_model::header::Header;
 use st_model::num::Exact;
-use st_stream::MAGIC;
 use st_stream::directory::RankFile;
+use st_stream::{MAGIC, TimeBytes};
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
@@ -164,8 +164,8 @@ pub(crate) struct Saved {
     pub(crate) header: Header,
     /// Number of ranks in it.
     pub(crate) ranks: u64,
-    /// Bytes of exact times in it.
-    pub(crate) time_bytes: u64,
+    /// What exact times have added to it.
+    pub(crate) time_bytes: TimeBytes,
 }
 
 /// Writes what a job's ranks have left as one stream, whose name follows from its header. Where some have left nothing

@@ -2,6 +2,7 @@
 
 use crate::pack::Notes;
 use st_cli::counted;
+use st_stream::TimeBytes;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -14,8 +15,8 @@ pub struct Summary<'a> {
     pub file: String,
     /// Its size in bytes; what is no regular file has none.
     pub bytes: Option<u64>,
-    /// Of that, exact times.
-    pub time_bytes: u64,
+    /// What exact times have added to that.
+    pub time_bytes: TimeBytes,
     /// Time that packing took.
     pub packing: Duration,
     /// What the ranks said.
@@ -50,9 +51,9 @@ impl Summary<'_> {
     #[must_use]
     pub fn line(&self) -> String {
         let mut s = self.what();
-        if self.time_bytes > 0 {
-            let without =
-                self.bytes.map(|b| format!("; {} without", size(b.saturating_sub(self.time_bytes))));
+        if self.time_bytes.stored > 0 {
+            let less = |bytes: u64| Some(self.time_bytes.without(bytes)).filter(|without| *without < bytes);
+            let without = self.bytes.and_then(less).map(|without| format!("; {} without", size(without)));
             let _ = write!(s, " (exact times{})", without.unwrap_or_default());
         }
         let _ = write!(s, "; own cost {}, packing {}", self.cost(), seconds(self.packing));
@@ -204,7 +205,7 @@ mod tests {
     fn the_line_says_what_is_where_and_what_is_missing() {
         fn summary(notes: &Notes) -> Summary<'_> {
             let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
-            let (bytes, time_bytes) = (Some(150_000), 130_000);
+            let (bytes, time_bytes) = (Some(150_000), TimeBytes { stored: 140_000, spared: 10_000 });
             Summary { file, bytes, time_bytes, packing, notes, ranks: 4, world: 4, ended: None }
         }
         let ended = |raw| Ended { elapsed: Duration::from_millis(1400), status: ExitStatus::from_raw(raw) };
@@ -225,6 +226,9 @@ mod tests {
             "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms of processor \
              time (2.4 %), packing 7 ms; nothing dropped"
         );
+        let dear = TimeBytes { stored: 9_000, spared: 9_000 };
+        let line = Summary { time_bytes: dear, ..summary(&notes) }.line();
+        assert!(line.contains("150 kB (exact times); own cost"), "{line}");
         assert_eq!(ended(9).words(), " in 1.4 s; killed by signal 9");
         notes.merging = Some([42_000_000, 20_000_000, 25_000_000]);
         let merged = summary(&notes);

@@ -14,7 +14,7 @@ use st_cli::{Input, UsageError, Whole, expand};
 use st_model::calls::CallTable;
 use st_model::section::{Section, Sym};
 use st_model::sites::CallSites;
-use st_stream::{FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, piece_sizes, read};
+use st_stream::{FrameKind, FrameSize, Piece, PieceSize, ReadOptions, frame_sizes, piece_sizes, read};
 
 use crate::args::{SizesArgs, SizesBy};
 use crate::calls::{SITE, function, site_cells, site_of};
@@ -217,8 +217,13 @@ impl Parts<'_> {
     fn rows<K: Ord>(&self, key: impl Fn(&Section, Piece, &CallSites) -> K) -> Result<Vec<(K, Vec<Cell>)>> {
         let mut groups: BTreeMap<K, (Sum, Option<Piece>)> = BTreeMap::new();
         let mut expanded = [0_u64; 2];
+        let of = |kinds: &[FrameKind]| {
+            let some = self.frames.iter().filter(|f| kinds.iter().any(|kind| f.kind == kind.to_string()));
+            some.map(|f| f.stored).sum::<u64>()
+        };
+        let derives = of(&[FrameKind::Derived]) > 0;
         for section in self.sections {
-            for p in piece_sizes(section) {
+            for p in piece_sizes(section, derives) {
                 expanded[frame_of(p.piece)] += p.bytes;
                 let (sum, piece) = groups.entry(key(section, p.piece, self.sites)).or_default();
                 sum.add(&p);
@@ -226,8 +231,8 @@ impl Parts<'_> {
                 *piece = alone.then_some(p.piece);
             }
         }
-        let stored = ["STRUCT", "SKETCH"]
-            .map(|kind| self.frames.iter().filter(|f| f.kind == kind).map(|f| f.stored).sum::<u64>());
+        let sketches = [FrameKind::Sketch, FrameKind::Quantiles, FrameKind::Durations];
+        let stored = [of(&[FrameKind::Struct]), of(&sketches)];
         let share = |sum: &Sum| -> u64 {
             (0..2)
                 .map(|i| {

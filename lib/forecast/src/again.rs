@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use st_capture::record::{Options, RankRecorder};
 use st_model::columns::{Chunk, Column as Times, Comparison};
+use st_model::header::Header;
 use st_model::num::{Exact, float};
 use st_model::project;
 use st_model::ranklist::RankList;
 use st_model::section::{Section, Thread};
 use st_model::steps::{Budget, Exceeded};
 use st_reduce::merge::{self, merge};
-use st_stream::{FrameKind, FrameSize, ReadOptions, Trace, WriteOptions, frame_sizes, times_size};
+use st_stream::{FrameKind, FrameSize, ReadOptions, WriteOptions, Writer, frame_sizes, times_size};
 
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +58,7 @@ pub(super) type Points = [f64; PARTS];
 #[derive(Debug)]
 pub(super) struct Grown {
     pub(super) structure: Points,
-    /// None if the trace does not tell when each call was.
+    /// Those that follow from exact times as if they were stored. None if the trace does not tell when each call was.
     pub(super) sketches: Option<Points>,
     /// Exact times. None if there are none, or so many that what they take only once does not matter.
     pub(super) times: Option<Points>,
@@ -96,10 +97,11 @@ pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) 
     for (i, groups) in parts.into_iter().enumerate() {
         let sections =
             groups.into_values().map(|ranks| joined(ranks, columns)).collect::<Result<Vec<_>, _>>()?;
-        let frames = stored(sections, level)?;
+        let (frames, spared) = stored(sections, level)?;
         let sum = |kinds: &[FrameKind], of: fn(&FrameSize) -> u64| float(sum_of(&frames, kinds, of).into());
         grown.structure[i] = sum(&[FrameKind::Struct], |f| f.stored);
-        grown.sketches.iter_mut().for_each(|p| p[i] = sum(&[FrameKind::Sketch], |f| f.stored));
+        let sketches = sum(&[FrameKind::Sketch], |f| f.stored) + float(spared.into());
+        grown.sketches.iter_mut().for_each(|p| p[i] = sketches);
         grown.times.iter_mut().for_each(|p| p[i] = sum(&TIMES, |f| f.stored));
         grown.raw[i] = sum(&TIMES, |f| f.expanded);
     }
@@ -216,10 +218,10 @@ fn joined(mut ranks: Vec<Section>, columns: bool) -> Result<Section, Error> {
     Ok(merge(ranks, columns)?)
 }
 
-/// The frames of a file of these sections.
-fn stored(sections: Vec<Section>, level: u8) -> Result<Vec<FrameSize>, Error> {
-    let trace = Trace { sections, ..Trace::default() };
-    let mut bytes = Vec::new();
-    st_stream::write(&trace, &mut bytes, WriteOptions { level })?;
-    Ok(frame_sizes(&bytes[..], ReadOptions::default())?)
+/// The frames of a file of these sections, and the bytes of sketches that are not among them because they follow from exact times.
+fn stored(sections: Vec<Section>, level: u8) -> Result<(Vec<FrameSize>, u64), Error> {
+    let mut writer = Writer::new(Vec::new(), &Header::default(), WriteOptions { level })?;
+    sections.iter().try_for_each(|section| writer.section(section))?;
+    let spared = writer.time_bytes()?.spared;
+    Ok((frame_sizes(&writer.finish()?[..], ReadOptions::default())?, spared))
 }

@@ -9,9 +9,9 @@ mod growth;
 
 use st_model::num::{Exact, float, rounded};
 use st_model::rank_times::rank_times;
-use st_model::section::Section;
+use st_model::section::{Section, Thread};
 use st_model::steps::Budget;
-use st_stream::{FrameKind, FrameSize, WriteOptions};
+use st_stream::{CALLS_EACH, FrameKind, FrameSize, WriteOptions};
 
 pub use again::Error;
 use again::{Grown, PARTS, TIMES, again, sum_of};
@@ -105,7 +105,7 @@ pub fn parts(trace: &Recorded<'_>, times: f64, budget: &Budget) -> Result<Vec<Pa
     let (then, why) = growth::structure(real(structure), grown.structure, to);
     let mut parts =
         vec![Part { name: "structure and parameters", now: structure, then, why: why.to_owned() }];
-    parts.extend(distributions(&kinds, &grown, to));
+    parts.extend(distributions(trace, &kinds, &grown, to));
     parts.push(sums(trace, &kinds, to));
     let mut heads = [0.0; 2];
     if kinds.stored(&TIMES) > 0 {
@@ -131,11 +131,16 @@ const HEADS: [f64; 2] = [0.001, 0.008];
 
 /// Distributions of times, in either form. Durations at fixed ranks are as many however long the run is, unless it meets calls that it
 /// has not met; what is kept in buckets grows as it has, or as it usually does.
-fn distributions(kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<Part> {
+fn distributions(trace: &Recorded<'_>, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<Part> {
     let (buckets, quantiles) =
         (kinds.stored(&[FrameKind::Sketch]), kinds.stored(&[FrameKind::Quantiles, FrameKind::Durations]));
     let (now, name) = (real(buckets), "distributions of times");
     let mut parts = Vec::new();
+    let derived = kinds.stored(&[FrameKind::Derived]);
+    if derived > 0 {
+        let (then, why) = follow(trace.sections, real(derived), grown, to);
+        parts.push(Part { name, now: derived, then, why: why.to_owned() });
+    }
     if buckets > 0 {
         let usual = [0.98, 1.0 + 0.03 * to.doublings(), 1.0 + 0.12 * to.doublings()];
         let unknown =
@@ -149,6 +154,33 @@ fn distributions(kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> Vec<Part> {
         parts.push(Part { name, now: quantiles, then: Bytes::by(real(quantiles), usual), why });
     }
     parts
+}
+
+/// Distributions that follow from exact times take nothing, until there are so many calls that they are stored.
+fn follow(sections: &[Section], now: f64, grown: &Grown, to: Longer) -> (Bytes, &'static str) {
+    let follows = |t: &&Thread| match &t.columns[..] {
+        [(_, column)] => column.events() <= t.sketches.len().to_u64() * CALLS_EACH,
+        _ => false,
+    };
+    // What is stored of a run so many times as long as that.
+    let stored = |more: f64| {
+        let [mut all, mut some] = [0.0; 2];
+        for t in sections.iter().flat_map(|s| &s.threads).filter(follows) {
+            let (calls, sketches) = (real(t.columns[0].1.events()), real(t.sketches.len().to_u64()));
+            all += sketches;
+            some += if calls * to.times * more > sketches * real(CALLS_EACH) { sketches } else { 0.0 };
+        }
+        if all > 0.0 { some / all } else { 0.0 }
+    };
+    let points = grown.sketches.unwrap_or_default();
+    let (then, why) = growth::sketches(points[PARTS - 1] * to.scale, points, to);
+    let bytes = Bytes {
+        least: now + then.least * stored(0.8),
+        likely: now + then.likely * stored(1.0),
+        most: now + then.most * stored(1.25),
+    };
+    let follow = "they follow from exact times";
+    (bytes, if stored(1.0) > 0.0 { why } else { follow })
 }
 
 /// Sums, and what is kept of waits where times are folded, unless there become too many calls.

@@ -161,6 +161,8 @@ struct Reckoned {
     calls: Vec<u64>,
     /// By node.
     runs: Vec<u64>,
+    /// Of loops, and nodes passed over.
+    turns: u64,
     steps: u64,
 }
 
@@ -198,7 +200,7 @@ impl Section {
 
     /// Whether a rank's thread makes fewer calls than there are times. *Cost:* O(nodes + `events`).
     pub fn fewer_calls(&self, thread: &Thread, rank: u32, events: u64) -> bool {
-        let mut looks = events.saturating_mul(4).saturating_add(1 << 16);
+        let mut looks = looks_for(events);
         self.reckon(thread, rank, &mut looks).all() < events
     }
 
@@ -216,6 +218,14 @@ impl Section {
     pub fn runs_of(&self, thread: &Thread, rank: u32) -> Vec<u64> {
         let mut looks = MOST;
         self.reckon(thread, rank, &mut looks).runs
+    }
+
+    /// Calls, turns of loops and nodes passed over as one goes through a rank's thread; `u64::MAX` where counts follow no pattern for
+    /// much longer than `events`. *Cost:* O(nodes + `events`).
+    #[must_use]
+    pub fn turns(&self, thread: &Thread, rank: u32, events: u64) -> u64 {
+        let mut looks = looks_for(events);
+        self.reckon(thread, rank, &mut looks).turns
     }
 
     fn reckon(&self, thread: &Thread, rank: u32, looks: &mut u64) -> Reckoned {
@@ -242,13 +252,14 @@ impl Section {
                 }
             }
         }
+        let turns = steps;
         for ((symbol, calls), slots) in self.symbols.iter().zip(&calls).zip(&thread.params) {
             let lists = CallTable::builtin().slots(symbol.call).iter().zip(slots);
             for lens in lists.filter(|(slot, _)| slot.list).filter_map(|(_, streams)| streams.lens.as_ref()) {
                 steps = steps.saturating_add(sum(stream(lens, &classes), *calls, looks) / ELEMENTS);
             }
         }
-        Reckoned { calls, runs, steps }
+        Reckoned { calls, runs, turns, steps }
     }
 }
 
@@ -256,6 +267,11 @@ impl Reckoned {
     fn all(&self) -> u64 {
         self.calls.iter().copied().fold(0, u64::saturating_add)
     }
+}
+
+/// Numbers that are looked at where so many events are known of.
+fn looks_for(events: u64) -> u64 {
+    events.saturating_mul(4).saturating_add(1 << 16)
 }
 
 /// Sum of the first `n` numbers of a stream; those below 0 are none.

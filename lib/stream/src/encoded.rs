@@ -3,7 +3,8 @@
 use super::column::Owner;
 use super::kind::FrameKind;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
-use super::{column, objects, structure};
+use super::writer::WriteOptions;
+use super::{column, derived, objects, structure};
 use st_model::columns::Chunk;
 use st_model::ranklist::RankList;
 use st_model::section::Section;
@@ -21,6 +22,8 @@ pub struct Encoded {
     pub(super) opening: Vec<u8>,
     /// Those that belong to it.
     pub(super) parts: Vec<(FrameKind, Vec<u8>)>,
+    /// What stands in a file for the sketches among them.
+    pub(super) derived: Option<Vec<u8>>,
 }
 
 /// Exact times, which are encoded as they are written, or the payload of a rank's comparisons.
@@ -31,9 +34,9 @@ pub(super) enum Timed {
 }
 
 impl Encoded {
-    /// Encodes a section. *Memory:* as the section, its exact times included.
+    /// Encodes a section for a stream. *Memory:* as the section, its exact times included.
     #[must_use]
-    pub fn of(section: &Section) -> Self {
+    pub fn of(section: &Section, options: WriteOptions) -> Self {
         let mut times = Vec::new();
         for (thread, t) in (0u32..).zip(&section.threads) {
             for (rank, of) in &t.columns {
@@ -43,10 +46,10 @@ impl Encoded {
                 }
             }
         }
-        Self { times, ..Self::without_times(section) }
+        Self { times, ..Self::without_times(section, options) }
     }
 
-    pub(super) fn without_times(section: &Section) -> Self {
+    pub(super) fn without_times(section: &Section, options: WriteOptions) -> Self {
         let mut parts =
             vec![(FrameKind::Struct, structure::encode(section)), (FrameKind::Lanes, encode_lanes(section))];
         if section.threads.iter().any(|t| !t.sketches.is_empty()) {
@@ -65,6 +68,7 @@ impl Encoded {
             objects: objects::encode(&section.tables, &section.ranks),
             opening: Opening::of(section, parts.len()).encode(),
             parts,
+            derived: options.derives().then(|| derived::encode(section)).flatten(),
         }
     }
 }

@@ -71,6 +71,12 @@ impl StoredFrame {
         head
     }
 
+    /// Its number of bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        // The checksum has four.
+        (self.head().len() + 4 + self.stored.len()).to_u64()
+    }
+
     /// Writes the frame; returns its number of bytes.
     pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<u64> {
         let mut head = self.head();
@@ -78,7 +84,7 @@ impl StoredFrame {
         head.extend_from_slice(&crc.to_le_bytes());
         to.write_all(&head)?;
         to.write_all(&self.stored)?;
-        Ok((head.len() + self.stored.len()).to_u64())
+        Ok(self.bytes())
     }
 
     pub(crate) fn fault(&self, kind: ErrorKind) -> Error {

@@ -70,4 +70,6 @@ kinds! {
     Series = 17, "SERIES", 0;
     /// As [`FrameKind::Quantiles`], which it takes the place of: distributions of events whatever call came before.
     Durations = 18, "DURATIONS", 0;
+    /// In the place of [`FrameKind::Sketch`]: distributions that follow from exact times.
+    Derived = 19, "DERIVED", 0;
 }

@@ -23,6 +23,7 @@
 mod blocks;
 pub mod bytes;
 mod column;
+mod derived;
 pub mod directory;
 mod elastic;
 mod encoded;
@@ -60,6 +61,7 @@ mod writer;
 
 use std::io::{self, Read, Write};
 
+pub use derived::CALLS_EACH;
 pub use encoded::Encoded;
 pub use error::{DecodeError, Error, ErrorKind};
 pub use index::SectionOffsets;
@@ -70,7 +72,7 @@ pub use sizes::{FrameSize, frame_sizes, structure_size, times_size};
 pub use stored::Stored;
 pub use structure::check_params;
 pub use version::{CURRENT, MAGIC, Version, VersionError};
-pub use writer::{CopyError, WriteOptions, Writer};
+pub use writer::{CopyError, TimeBytes, WriteOptions, Writer};
 
 use st_model::explanation::Explanation;
 use st_model::header::{Header, Step};

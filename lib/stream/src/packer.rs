@@ -10,7 +10,7 @@ use super::{lzma, pages, series, times};
 use st_model::columns::Chunk;
 
 /// In streams of this level, which are for pipes, payloads of up to so many bytes are not worth compressing.
-const PIPE: i32 = 1;
+pub(crate) const PIPE: i32 = 1;
 const SMALL: usize = 4096;
 
 /// Of payloads longer than this a part is compressed with LZMA first, and all of it if that saves one byte in so many
@@ -95,6 +95,15 @@ pub(crate) enum Work {
     Series(Owner, Vec<Chunk>, Plan),
     /// A frame that is there.
     Done(StoredFrame),
+    /// A payload of [`FrameKind::Derived`], and what would become the sketches that it stands for.
+    Derived(Vec<u8>, Box<Work>),
+}
+
+/// Frames, and the bytes of others that they spare.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) frames: Vec<StoredFrame>,
+    pub(crate) spared: u64,
 }
 
 /// Makes frames. It keeps its compressor: setting one up takes longer than compressing a rank's payload.
@@ -111,18 +120,25 @@ impl std::fmt::Debug for Packer {
 
 impl Packer {
     /// The frames.
-    pub(crate) fn make(&mut self, work: Work) -> io::Result<Vec<StoredFrame>> {
-        match work {
-            Work::Payload(kind, payload, plan) => Ok(vec![self.frame(kind, payload, plan)?]),
-            Work::Done(frame) => Ok(vec![frame]),
-            Work::Series(owner, chunks, plan) => {
-                if let Some(payload) = series::encode(owner, &chunks) {
-                    let frame = StoredFrame::stored(FrameKind::Series, payload);
-                    return Ok(vec![frame]);
-                }
-                chunks.iter().map(|c| self.frame(FrameKind::Column, column::encode(owner, c), plan)).collect()
+    pub(crate) fn make(&mut self, work: Work) -> io::Result<Made> {
+        let frames = match work {
+            Work::Payload(kind, payload, plan) => vec![self.frame(kind, payload, plan)?],
+            Work::Done(frame) => vec![frame],
+            Work::Derived(payload, of) => {
+                let frame = StoredFrame::stored(FrameKind::Derived, payload);
+                // Compressed only to know what a stream without exact times would take.
+                let others: u64 = self.make(*of)?.frames.iter().map(StoredFrame::bytes).sum();
+                return Ok(Made { spared: others.saturating_sub(frame.bytes()), frames: vec![frame] });
             }
-        }
+            Work::Series(owner, chunks, plan) => {
+                let column = |c| self.frame(FrameKind::Column, column::encode(owner, c), plan);
+                match series::encode(owner, &chunks) {
+                    Some(payload) => vec![StoredFrame::stored(FrameKind::Series, payload)],
+                    None => chunks.iter().map(column).collect::<io::Result<_>>()?,
+                }
+            }
+        };
+        Ok(Made { frames, spared: 0 })
     }
 
     /// A frame with this payload, compressed if that makes it smaller.

@@ -1,6 +1,7 @@
 //! What each piece of a section takes before compression: the tree, every stream of counts and parameters, sketches.
 
 use super::blocks::Blocks;
+use super::derived;
 use super::elastic::{Written, put_elastic, put_made};
 use super::forms::forms_of;
 use super::matched;
@@ -49,15 +50,17 @@ pub struct PieceSize {
     pub symbolic: bool,
 }
 
-/// The pieces of a section's STRUCT and SKETCH in the order in which they lie there. *Cost:* as encoding it.
+/// The pieces of a section's STRUCT and SKETCH in the order in which they lie there; no sketches, if its stream leaves out those that
+/// follow from exact times (`derives`) and these do. *Cost:* as encoding it.
 #[must_use]
-pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
+pub fn piece_sizes(section: &Section, derives: bool) -> Vec<PieceSize> {
     let forms = forms_of(section);
     let mut out: Vec<PieceSize> = fixed_sizes(section)
         .map(|(piece, bytes)| PieceSize { piece, bytes, classes: 1, stored: 0, symbolic: false })
         .into();
     let (mut left, mut written) = (Left::all(), Written::new(&forms));
     let matched = matched::follows(section);
+    let derived = derives && derived::encode(section).is_some();
     for t in &section.threads {
         for (item, count) in t.tree.items().iter().zip(&t.counts) {
             let piece = match item {
@@ -79,7 +82,7 @@ pub fn piece_sizes(section: &Section) -> Vec<PieceSize> {
                 });
             }
         }
-        for path in &t.sketches {
+        for path in t.sketches.iter().filter(|_| !derived) {
             let bytes = path_size(path, &t.ranks);
             let stored = [&path.compute, &path.comm].map(numbers).iter().sum();
             out.push(PieceSize { piece: Piece::Times(path.sym), bytes, classes: 1, stored, symbolic: false });

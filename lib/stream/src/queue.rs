@@ -6,16 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::frame::StoredFrame;
-use super::packer::{Packer, Work};
+use super::packer::{Made, Packer, Work};
 
 /// What threads may have before them, each: with less they would wait for each other.
 const AHEAD: usize = 4;
 
-type Made = io::Result<Vec<StoredFrame>>;
-
 /// Work, and where its frames go.
-type Task = (Work, Sender<Made>);
+type Task = (Work, Sender<io::Result<Made>>);
 
 /// Work that was begun, with what is to be done with its frames.
 #[derive(Default)]
@@ -24,7 +21,7 @@ pub(super) struct Queue<T> {
     threads: Vec<JoinHandle<()>>,
     /// To the threads; none of these without it.
     tasks: Option<Sender<Task>>,
-    waiting: VecDeque<(T, Receiver<Made>)>,
+    waiting: VecDeque<(T, Receiver<io::Result<Made>>)>,
 }
 
 impl<T> std::fmt::Debug for Queue<T> {
@@ -55,7 +52,7 @@ impl<T> Queue<T> {
     }
 
     /// Adds work. Returns the frames that are next, if they are made.
-    pub(super) fn push(&mut self, of: T, work: Work) -> io::Result<Option<(T, Vec<StoredFrame>)>> {
+    pub(super) fn push(&mut self, of: T, work: Work) -> io::Result<Option<(T, Made)>> {
         let Some(tasks) = &self.tasks else {
             return Ok(Some((of, self.packer.make(work)?)));
         };
@@ -66,19 +63,19 @@ impl<T> Queue<T> {
     }
 
     /// The next frames; none if all have been handed out.
-    pub(super) fn next(&mut self) -> io::Result<Option<(T, Vec<StoredFrame>)>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<(T, Made)>> {
         let Some((of, made)) = self.waiting.pop_front() else { return Ok(None) };
         Ok(Some((of, made.recv().map_err(|_| ended())??)))
     }
 
-    fn ready(&mut self) -> io::Result<Option<(T, Vec<StoredFrame>)>> {
+    fn ready(&mut self) -> io::Result<Option<(T, Made)>> {
         let Some((_, made)) = self.waiting.front() else { return Ok(None) };
-        let frames = match made.try_recv() {
+        let made = match made.try_recv() {
             Err(TryRecvError::Empty) => return Ok(None),
             Err(TryRecvError::Disconnected) => return Err(ended()),
             Ok(made) => made?,
         };
-        Ok(self.waiting.pop_front().map(|(of, _)| (of, frames)))
+        Ok(self.waiting.pop_front().map(|(of, _)| (of, made)))
     }
 }
 

@@ -186,6 +186,7 @@ impl<R: Read> Reader<R> {
                     | FrameKind::Sketch
                     | FrameKind::Quantiles
                     | FrameKind::Durations
+                    | FrameKind::Derived
                     | FrameKind::Sums
                     | FrameKind::Ended),
                 ) => {
@@ -212,6 +213,11 @@ impl<R: Read> Reader<R> {
         let of = &self.expansion;
         self.times.entry(owner).or_insert_with(|| Times::new(of)).push(kind, frame);
         Ok(())
+    }
+
+    /// Takes no notice of the times that are kept.
+    pub(super) fn forget_times(&mut self) {
+        self.times.clear();
     }
 
     #[cfg(test)]
@@ -332,8 +338,8 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Reads the parts of a section.
-    fn stored(&mut self, frame: StoredFrame) -> Result<Option<Stored>, Error> {
+    /// Reads the parts of a section; `None` if a truncated stream ends within them.
+    pub(super) fn stored(&mut self, frame: StoredFrame) -> Result<Option<Stored>, Error> {
         let opening = frame.decode(FrameKind::Section, Opening::decode)?;
         let (sites, objects) = self.tables().map_err(|kind| frame.fault(kind))?;
         let sites = match &self.known.0 {

@@ -10,7 +10,7 @@ use super::frame::StoredFrame;
 use super::kind::FrameKind;
 use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
 use super::structure::{self, Known};
-use super::{matched, objects};
+use super::{derived, matched, objects};
 use st_model::columns::{Chunk, Column};
 use st_model::num::Exact as _;
 use st_model::ranklist::RankList;
@@ -184,12 +184,13 @@ impl Stored {
         let Self { frame, sites, objects, parts, .. } = self;
         let (opening, sites) = (self.opening.clone(), sites.clone());
         let tables = objects.decode(FrameKind::Objects, |b| objects::decode(b, &opening.ranks))?;
-        let [mut structure, mut lanes, mut sketches, mut sums, mut ended] = [const { None }; 5];
+        let [mut structure, mut lanes, mut sketches, mut derived, mut sums, mut ended] = [const { None }; 6];
         for part in parts {
             let place = match part.kind()? {
                 Some(FrameKind::Struct) => &mut structure,
                 Some(FrameKind::Lanes) => &mut lanes,
                 Some(FrameKind::Sketch | FrameKind::Quantiles | FrameKind::Durations) => &mut sketches,
+                Some(FrameKind::Derived) => &mut derived,
                 Some(FrameKind::Sums) => &mut sums,
                 Some(FrameKind::Ended) => &mut ended,
                 Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),
@@ -239,6 +240,10 @@ impl Stored {
         if !structure.matched.is_empty() && matched::make(&mut section, &structure.matched).is_none() {
             let source = DecodeError::Invalid("counts that do not follow");
             return Err(struct_frame.fault(ErrorKind::Payload { frame: FrameKind::Struct, source }));
+        }
+        if let Some(frame) = derived {
+            let made = frame.decode(FrameKind::Derived, |b| derived::decode(&section, b))?;
+            section.threads.iter_mut().zip(made).for_each(|(thread, sketches)| thread.sketches = sketches);
         }
         Ok(section)
     }

@@ -12,7 +12,7 @@ use super::frame::{MAX_TEXT, StoredFrame};
 use super::index::{self, SectionOffsets};
 use super::kind::FrameKind;
 use super::names;
-use super::packer::{Plans, Work, level_of};
+use super::packer::{Made, PIPE, Plans, Work, level_of};
 use super::queue::Queue;
 use super::series::Joined;
 use super::sites;
@@ -40,6 +40,28 @@ impl WriteOptions {
     pub const FILE: Self = Self { level: 19 };
     /// For pipes: as fast as possible.
     pub const PIPE: Self = Self { level: 1 };
+
+    /// Whether what follows from exact times is left out. Of what goes through a pipe it would be made again at its other end.
+    pub(crate) fn derives(self) -> bool {
+        i32::from(self.level) > PIPE
+    }
+}
+
+/// What exact times add to a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TimeBytes {
+    /// Bytes of their frames.
+    pub stored: u64,
+    /// Bytes that sketches would take which follow from them, but for those that a copied stream had not stored either.
+    pub spared: u64,
+}
+
+impl TimeBytes {
+    /// Bytes that a stream of so many would have without exact times.
+    #[must_use]
+    pub fn without(self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.stored).saturating_add(self.spared)
+    }
 }
 
 impl Default for WriteOptions {
@@ -53,7 +75,7 @@ impl Default for WriteOptions {
 #[derive(Debug)]
 pub struct Writer<W> {
     to: W,
-    level: u8,
+    options: WriteOptions,
     /// Exact times have the lowest level.
     hurried: bool,
     plans: Plans,
@@ -79,8 +101,7 @@ pub struct Writer<W> {
 struct Written {
     offset: u64,
     frames: u64,
-    /// Bytes of frames of exact times.
-    times: u64,
+    times: TimeBytes,
     /// Offsets of the SITES and OBJECTS frames in force, and of the first frame of the section that is being written.
     tables: [u64; 2],
     start: u64,
@@ -88,7 +109,7 @@ struct Written {
 }
 
 impl Written {
-    fn add(&mut self, role: Role, to: &mut impl Write, frames: &[StoredFrame]) -> io::Result<()> {
+    fn add(&mut self, role: Role, to: &mut impl Write, made: &Made) -> io::Result<()> {
         match role.of {
             Of::Table(table) => self.tables[table] = self.offset,
             Of::Opening(_) | Of::Other => {}
@@ -100,12 +121,13 @@ impl Written {
             let [sites, objects] = self.tables;
             self.places.push(SectionOffsets { ranks, sites, objects, start: self.start });
         }
-        for frame in frames {
+        self.times.spared += made.spared;
+        for frame in &made.frames {
             let bytes = frame.write(to)?;
             self.offset += bytes;
             self.frames += 1;
             if [FrameKind::Column, FrameKind::Series].map(FrameKind::number).contains(&frame.number) {
-                self.times += bytes;
+                self.times.stored += bytes;
             }
         }
         Ok(())
@@ -152,7 +174,7 @@ impl<W: Write> Writer<W> {
         to.write_all(&first)?;
         let mut writer = Self {
             to,
-            level: options.level,
+            options,
             hurried: false,
             plans: Plans::default(),
             queue: Queue::new(),
@@ -270,7 +292,7 @@ impl<W: Write> Writer<W> {
                 }
             }
         }
-        self.encoded(Encoded::without_times(section))
+        self.encoded(Encoded::without_times(section, self.options))
     }
 
     /// Writes a section that has been encoded already, in another thread perhaps.
@@ -279,7 +301,7 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn encoded(&mut self, section: Encoded) -> io::Result<()> {
-        let Encoded { ranks, times, sites, objects, opening, parts } = section;
+        let Encoded { ranks, times, sites, objects, opening, parts, mut derived } = section;
         self.names(sites.names())?;
         for timed in times {
             match timed {
@@ -297,7 +319,10 @@ impl<W: Write> Writer<W> {
         self.encoded_table(OBJECTS, objects)?;
         let opening = self.planned(FrameKind::Section, opening);
         self.add(true, Of::Opening(ranks), opening)?;
-        parts.into_iter().try_for_each(|(kind, payload)| self.put(kind, payload))
+        parts.into_iter().try_for_each(|(kind, payload)| {
+            let work = self.planned(kind, payload);
+            self.part(Some(kind), work, &mut derived)
+        })
     }
 
     /// Writes what is kept of the run's wait states: once, after the last section.
@@ -315,19 +340,19 @@ impl<W: Write> Writer<W> {
         self.put(FrameKind::Waits, payload)
     }
 
-    /// Writes what is being made, and returns the bytes of exact times so far: the stream would be shorter by these without them.
+    /// Writes what is being made, and returns what exact times have added to the stream so far.
     ///
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn time_bytes(&mut self) -> io::Result<u64> {
+    pub fn time_bytes(&mut self) -> io::Result<TimeBytes> {
         self.drain()?;
         Ok(self.written.times)
     }
 
     /// The level that frames of a kind have.
     fn level(&self, kind: FrameKind) -> i32 {
-        let level = level_of(kind, self.level);
+        let level = level_of(kind, self.options.level);
         if self.hurried && kind == FrameKind::Column { level.min(1) } else { level }
     }
 
@@ -357,6 +382,15 @@ impl<W: Write> Writer<W> {
         let frames = u32::try_from(self.written.frames).map_err(io::Error::other)?;
         StoredFrame::stored(FrameKind::End, index::encode_end(frames, at)).write(&mut self.to)?;
         Ok(self.to)
+    }
+
+    /// Adds a part of a section, or what stands for it if it is the sketches.
+    fn part(&mut self, kind: Option<FrameKind>, work: Work, derived: &mut Option<Vec<u8>>) -> io::Result<()> {
+        let work = match derived.take_if(|_| kind == Some(FrameKind::Sketch)) {
+            Some(payload) => Work::Derived(payload, Box::new(work)),
+            None => work,
+        };
+        self.add(false, Of::Other, work)
     }
 
     /// Puts a table in force that was encoded here.
@@ -402,8 +436,8 @@ impl<W: Write> Writer<W> {
             Of::Opening(_) => false,
             _ => self.begun || own,
         };
-        if let Some((role, frames)) = self.queue.push(Role { begins, of }, work)? {
-            self.written.add(role, &mut self.to, &frames)?;
+        if let Some((role, made)) = self.queue.push(Role { begins, of }, work)? {
+            self.written.add(role, &mut self.to, &made)?;
         }
         Ok(())
     }
@@ -411,8 +445,8 @@ impl<W: Write> Writer<W> {
     /// Writes all that was added.
     fn drain(&mut self) -> io::Result<()> {
         self.settle()?;
-        while let Some((role, frames)) = self.queue.next()? {
-            self.written.add(role, &mut self.to, &frames)?;
+        while let Some((role, made)) = self.queue.next()? {
+            self.written.add(role, &mut self.to, &made)?;
         }
         Ok(())
     }

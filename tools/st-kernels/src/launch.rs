@@ -65,7 +65,7 @@ fn on_paper(args: &Args) -> Result<Status> {
         let step = Step { tool: NAME.into(), version: VERSION.into(), args: arguments(args) };
         writer.provenance(&step).with_context(write)?;
     }
-    let encoded = |section: Result<Section, Unfit>| section.map(|s| Encoded::of(&s));
+    let encoded = |section: Result<Section, Unfit>| section.map(|s| Encoded::of(&s, options));
     paper::each(
         args.paper.fold,
         Planned { kernel: args.kernel, options: &args.options, plan: &plan, ranks },

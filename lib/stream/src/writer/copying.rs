@@ -4,12 +4,18 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use super::{InForce, OBJECTS, Of, SITES, TABLES, Writer};
+use crate::derived;
 use crate::error::Error;
 use crate::frame::StoredFrame;
 use crate::kind::FrameKind;
 use crate::packer::{Work, level_of};
 use crate::reader::Reader;
-use crate::section::Opening;
+use crate::stored::Stored;
+
+/// Bytes of a section's exact times, as stored, with which its sketches may not be needed; there is no need to look at more.
+const HELD: usize = 1 << 24;
+/// A section with so many bytes for one of its sketches is not worth decoding.
+const WORTH: usize = 64;
 
 /// Why sections could not be copied.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +29,7 @@ pub enum CopyError {
 }
 
 impl<W: Write> Writer<W> {
-    /// Copies all remaining sections of a stream, frame by frame, without decoding them. Frames are compressed anew only if
+    /// Copies all remaining sections of a stream, frame by frame, without decoding them but where sketches may follow from exact times. Frames are compressed anew only if
     /// the levels differ; tables equal to those in force are left out. Returns the number of sections.
     ///
     /// # Errors
@@ -34,48 +40,74 @@ impl<W: Write> Writer<W> {
         self.table = None;
         // Those at the stream's beginning, which are known before its first section.
         self.names(from.names())?;
-        let (mut sections, mut parts) = (0, 0);
+        let (mut sections, mut held) = (0, 0);
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
                 Some(FrameKind::Sites | FrameKind::Objects) => {}
                 Some(kind @ (FrameKind::Column | FrameKind::Series))
                     if level_of(FrameKind::Column, level) != self.level(FrameKind::Column) =>
                 {
+                    self.hold(from, kind, &frame, &mut held)?;
                     let (owner, chunks) = frame.chunks(kind)?;
                     chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
                 }
                 Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Clock)) => {
+                    self.hold(from, kind, &frame, &mut held)?;
                     let work = self.recoded(frame, kind, level)?;
                     self.add(true, Of::Other, work)?;
                 }
                 Some(FrameKind::Section) => {
                     self.settle()?;
-                    let opening = frame.decode(FrameKind::Section, Opening::decode)?;
-                    let (sites, objects) = from.tables().map_err(|kind| frame.fault(kind))?;
+                    let Some(stored) = from.stored(frame)? else { break };
+                    let (sites, objects) = from.tables().map_err(|kind| stored.frame.fault(kind))?;
                     let (sites, objects) = (sites.clone(), objects.clone());
                     self.names(from.names())?;
                     self.copied_table(SITES, sites, level)?;
                     self.copied_table(OBJECTS, objects, level)?;
-                    let work = self.recoded(frame, FrameKind::Section, level)?;
-                    self.add(true, Of::Opening(opening.ranks), work)?;
-                    parts = opening.parts;
-                    sections += 1;
-                }
-                Some(kind) if parts > 0 => {
-                    let work = self.recoded(frame, kind, level)?;
-                    self.add(false, Of::Other, work)?;
-                    parts -= 1;
-                }
-                // A part of a newer version.
-                None if parts > 0 => {
-                    self.add(false, Of::Other, Work::Done(frame))?;
-                    parts -= 1;
+                    self.copied_section(stored, level)?;
+                    (sections, held) = (sections + 1, 0);
                 }
                 // An optional frame of a newer version that belongs to no section says nothing about the copy.
                 _ => {}
             }
         }
         Ok(sections)
+    }
+
+    /// Keeps exact times with which the sketches of the section that comes may not be needed, unless there are too many.
+    fn hold<R: Read>(
+        &self,
+        from: &mut Reader<R>,
+        kind: FrameKind,
+        frame: &StoredFrame,
+        held: &mut usize,
+    ) -> Result<(), Error> {
+        if !self.options.derives() || *held > HELD {
+            return Ok(());
+        }
+        *held += frame.stored.len();
+        if *held > HELD {
+            from.forget_times();
+            return Ok(());
+        }
+        from.hold(kind, frame.clone())
+    }
+
+    /// Copies the frames of a section, but for sketches that follow from its times.
+    fn copied_section(&mut self, stored: Stored, level: u8) -> Result<(), CopyError> {
+        let mut derived = self.options.derives().then(|| derived(&stored)).flatten();
+        let work = self.recoded(stored.frame, FrameKind::Section, level)?;
+        self.add(true, Of::Opening(stored.opening.ranks), work)?;
+        for part in stored.parts {
+            let kind = part.kind()?;
+            let work = match kind {
+                Some(kind) => self.recoded(part, kind, level)?,
+                // Of a newer version.
+                None => Work::Done(part),
+            };
+            self.part(kind, work, &mut derived)?;
+        }
+        Ok(())
     }
 
     /// The frame as this stream's level would have it, from one of another level.
@@ -106,4 +138,11 @@ impl<W: Write> Writer<W> {
         let work = self.recoded(frame, kind, level)?;
         Ok(self.add(false, Of::Table(table), work)?)
     }
+}
+
+/// What stands for a section's sketches, if it can be decoded and they follow from its times.
+fn derived(stored: &Stored) -> Option<Vec<u8>> {
+    let sketches = stored.parts.iter().find(|part| matches!(part.kind(), Ok(Some(FrameKind::Sketch))))?;
+    let worth = stored.has_times() && stored.bytes() / WORTH <= sketches.stored.len();
+    worth.then(|| derived::encode(&stored.section().ok()?)).flatten()
 }

@@ -262,7 +262,7 @@ fn other_versions_and_other_files_are_named() {
 }
 
 /// A frame that is not compressed.
-fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut head = vec![kind, flags];
     st_model::varint::put_u64(&mut head, u64::try_from(payload.len()).unwrap());
     let crc = crc32c::crc32c_append(crc32c::crc32c(&head), payload);

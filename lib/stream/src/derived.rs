@@ -1,0 +1,105 @@
+//! Sketches that need not be stored, because they follow from exact times: these take more than half of what is recorded of a
+//! program that does many things a few times.
+//!
+//! Who reads them goes through the calls of the thread. So that this takes no longer than it is worth, sketches are stored
+//! where each tells of many calls; and whoever writes has made them again, and found them the same.
+
+use st_model::anew::{self, Cuts, Wanted};
+use st_model::num::Exact as _;
+use st_model::section::{PathSketch, Predecessors, Section};
+use st_model::sketch::Shape;
+
+use super::bytes::{finish, get_u8, get_u64, put_u64};
+use super::error::{DecodeError, Field as _};
+
+/// Calls and sketches of a section at most.
+const CALLS: u64 = 1 << 22;
+const SKETCHES: u64 = 1 << 18;
+/// Calls of a thread for each of its sketches at most, if these are not stored because they follow from exact times.
+pub const CALLS_EACH: u64 = 1 << 10;
+/// Turns of loops and nodes passed over for each call at most.
+const TURNS: u64 = 16;
+
+/// What sketches keep beside their totals, by its number.
+const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Totals, Shape::Bins];
+
+const WRONG: DecodeError = DecodeError::Invalid("sketches that do not follow from exact times");
+
+/// What stands for the sketches of a section, if they follow from its exact times and are worth it: per thread 0 if it has none, else
+/// 1 + the number of their shape, and how many they are.
+pub(crate) fn encode(section: &Section) -> Option<Vec<u8>> {
+    let mut room = Room::default();
+    let mut out = Vec::new();
+    for (i, thread) in section.threads.iter().enumerate() {
+        if thread.sketches.is_empty() {
+            out.push(0);
+            continue;
+        }
+        let shape = anew::shape(&thread.sketches)?;
+        let number = SHAPES.iter().position(|known| *known == shape)?;
+        let sketches = thread.sketches.len().to_u64();
+        if Predecessors::of(&thread.sketches) == Predecessors::Any || !thread.sums.is_empty() {
+            return None;
+        }
+        if room.made(section, i, shape, sketches)? != thread.sketches {
+            return None;
+        }
+        put_u64(&mut out, number.to_u64() + 1);
+        put_u64(&mut out, sketches);
+    }
+    out.iter().any(|byte| *byte != 0).then_some(out)
+}
+
+/// Makes the sketches of a section of its exact times.
+pub(crate) fn decode(section: &Section, mut src: &[u8]) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
+    let mut room = Room::default();
+    let mut all = Vec::with_capacity(section.threads.len());
+    for i in 0..section.threads.len() {
+        let code = get_u8(&mut src).nth("thread", i)?;
+        let Some(number) = code.checked_sub(1) else {
+            all.push(Vec::new());
+            continue;
+        };
+        let shape = SHAPES.get(usize::from(number)).ok_or(DecodeError::Invalid("unknown shape of a sketch"));
+        let shape = *shape.nth("thread", i)?;
+        let sketches = get_u64(&mut src).nth("thread", i)?;
+        all.push(room.made(section, i, shape, sketches).ok_or(WRONG).nth("thread", i)?);
+    }
+    finish(src)?;
+    Ok(all)
+}
+
+/// What the threads of a section have taken so far.
+#[derive(Default)]
+struct Room {
+    calls: u64,
+    sketches: u64,
+}
+
+impl Room {
+    /// So many sketches of a thread, in a shape, from its exact times; nothing where that would take too long, or there are others.
+    fn made(
+        &mut self,
+        section: &Section,
+        thread: usize,
+        shape: Shape,
+        sketches: u64,
+    ) -> Option<Vec<PathSketch>> {
+        let t = section.threads.get(thread)?;
+        let [(rank, column)] = &t.columns[..] else { return None };
+        let calls = column.events();
+        self.calls = self.calls.checked_add(calls)?;
+        self.sketches = self.sketches.checked_add(sketches)?;
+        if t.ranks.len() != 1
+            || self.calls > CALLS
+            || self.sketches > SKETCHES
+            || calls > sketches.checked_mul(CALLS_EACH)?
+            || section.turns(t, *rank, calls) > calls.checked_mul(TURNS)?
+        {
+            return None;
+        }
+        let wanted = Wanted { shape, most: sketches.to_usize(), cuts: &Cuts::default() };
+        let made = anew::of_rank(section, thread, *rank, column, wanted).ok().flatten()?;
+        (made.len().to_u64() == sketches).then_some(made)
+    }
+}

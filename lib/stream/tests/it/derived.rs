@@ -1,0 +1,123 @@
+//! Sketches that follow from exact times.
+
+use crate::sections::recorder;
+use crate::stream::{bytes, frame, read};
+use crate::whole::{pair, sample};
+use st_model::calls::CallTable;
+use st_model::columns::{Column, Comparison};
+use st_model::section::{ANY_SYM, Section};
+use st_model::sketch::Shape;
+use st_stream::{CALLS_EACH, ReadOptions, Trace, WriteOptions, Writer, frame_sizes};
+
+const LEVEL: u8 = 9;
+
+fn file(sections: Vec<Section>) -> Vec<u8> {
+    bytes(&Trace { sections, level: LEVEL, ..Trace::default() })
+}
+
+/// Whether the sketches of a section are left out of a file, from which it comes back all the same.
+fn left_out(section: &Section) -> bool {
+    let file = file(vec![section.clone()]);
+    assert_eq!(read(&file).unwrap().sections, [section.clone()]);
+    let frames = frame_sizes(&file[..], ReadOptions::default()).unwrap();
+    let has = |kind: &str| frames.iter().any(|f| f.kind == kind);
+    assert_ne!(has("DERIVED"), has("SKETCH"));
+    has("DERIVED")
+}
+
+#[test]
+fn they_are_left_out_of_files_and_not_of_pipes() {
+    assert!(left_out(&sample(0)));
+    let pipe = bytes(&Trace { sections: vec![sample(0)], level: 1, ..Trace::default() });
+    assert_eq!(read(&pipe).unwrap().sections, [sample(0)]);
+    let frames = frame_sizes(&pipe[..], ReadOptions::default()).unwrap();
+    assert!(frames.iter().any(|f| f.kind == "SKETCH"));
+}
+
+#[test]
+fn what_does_not_follow_is_stored() {
+    let changed = |change: &dyn Fn(&mut Section)| {
+        let mut section = sample(0);
+        change(&mut section);
+        section
+    };
+    assert!(!left_out(&changed(&|s| s.threads[0].sketches[1].compute.sum += 1)));
+    assert!(!left_out(&changed(&|s| drop(s.threads[0].sketches.pop()))));
+    assert!(!left_out(&changed(&|s| s.threads[0].columns.clear())));
+    let any = |s: &mut Section| s.threads[0].sketches.iter_mut().for_each(|path| path.pred = ANY_SYM);
+    let any = file(vec![changed(&any)]);
+    assert!(frame_sizes(&any[..], ReadOptions::default()).unwrap().iter().all(|f| f.kind != "DERIVED"));
+    let pair = file(vec![pair()]);
+    assert!(frame_sizes(&pair[..], ReadOptions::default()).unwrap().iter().all(|f| f.kind != "DERIVED"));
+}
+
+/// A rank that makes one call so often, after its first.
+fn loops(calls: u64) -> Section {
+    let mut r = recorder(3, Shape::Buckets);
+    r.open_thread(0);
+    let sym = r.symbol(CallTable::builtin().by_name("MPI_Barrier").unwrap().id, 0, 0);
+    let mut chunks = Vec::new();
+    for i in 0..i64::try_from(calls).unwrap() {
+        chunks.extend(r.record(0, sym, &[0], 100 * i + i % 7, 100 * i + 50).map(|c| *c));
+    }
+    chunks.extend(r.flush_columns().into_iter().map(|(_, c)| c));
+    let mut section = r.finish("host");
+    section.threads[0].columns.push((3, Column { chunks, clock: Comparison::default() }));
+    section
+}
+
+#[test]
+fn those_of_many_calls_each_are_stored_because_making_them_takes_longer_than_it_is_worth() {
+    // The first call, and those after another one.
+    assert_eq!(loops(9).threads[0].sketches.len(), 2);
+    assert!(left_out(&loops(2 * CALLS_EACH)));
+    assert!(!left_out(&loops(2 * CALLS_EACH + 1)));
+}
+
+#[test]
+fn what_a_stream_would_have_without_exact_times_is_known() {
+    let written = |section: &Section| {
+        let mut writer =
+            Writer::new(Vec::new(), &Trace::default().header, WriteOptions { level: LEVEL }).unwrap();
+        writer.section(section).unwrap();
+        let times = writer.time_bytes().unwrap();
+        (u64::try_from(writer.finish().unwrap().len()).unwrap(), times)
+    };
+    for section in [sample(0), loops(500), loops(5_000)] {
+        let mut without = section.clone();
+        without.threads[0].columns.clear();
+        let ((all, times), (truth, none)) = (written(&section), written(&without));
+        assert_eq!((times.without(all), none), (truth, Default::default()));
+        assert_eq!(times.spared > 0, left_out(&section));
+    }
+}
+
+#[test]
+fn what_does_not_follow_is_refused() {
+    let section = sample(0);
+    let sketches = u8::try_from(section.threads[0].sketches.len()).unwrap();
+    let file = file(vec![section]);
+    let own = frame(19, 0, &[1, sketches]);
+    let at = file.windows(own.len()).position(|bytes| bytes == own).unwrap();
+    let said = |payload: &[u8]| {
+        let mut changed = file.clone();
+        changed.splice(at..at + own.len(), frame(19, 0, payload));
+        read(&changed).map_err(|e| format!("{e}: {:?}", std::error::Error::source(&e)))
+    };
+    assert!(said(&[1, sketches]).is_ok());
+    assert!(said(&[0]).unwrap().sections[0].threads[0].sketches.is_empty());
+    // Those of another shape follow, too: it is what the recorder was told.
+    assert!(said(&[2, sketches]).is_ok());
+    for payload in [
+        &[4, sketches][..],
+        &[1],
+        &[],
+        &[1, sketches, 0],
+        &[1, sketches + 1],
+        &[1, 0],
+        &[1, 255, 255, 255, 1],
+    ] {
+        let refused = said(payload).unwrap_err();
+        assert!(refused.contains("DERIVED"), "{refused}");
+    }
+}
