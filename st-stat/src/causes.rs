@@ -209,7 +209,7 @@ impl Cause {
         // What is not told apart is many activities.
         let apart = activities.into_iter().filter(|((place, _), _)| *place != ELSEWHERE);
         let ((place, what), ranks) = apart.max_by_key(|(_, ranks)| sum(ranks))?;
-        let named = most(&ranks);
+        let named = alone(&ranks).map_or_else(|| most(&ranks), |rank| vec![rank]);
         let part = ranks.iter().filter(|(rank, _)| named.binary_search(rank).is_ok()).map(|(_, ns)| ns).sum();
         Some(Self { place, places: 1, what, ranks: named, part: [part, whole] })
     }
@@ -258,6 +258,14 @@ impl Cause {
     }
 }
 
+/// The rank that has more than half of a sum, and three times as much as any other: a list would hide it.
+fn alone(parts: &[(u32, u64)]) -> Option<u32> {
+    let (rank, ns) = *parts.iter().max_by_key(|(rank, ns)| (*ns, u32::MAX - rank))?;
+    let others = || parts.iter().filter(|(other, _)| *other != rank).map(|(_, ns)| u128::from(*ns));
+    let (ns, next) = (u128::from(ns), others().max().unwrap_or_default());
+    (ns > others().sum() && ns >= 3 * next).then_some(rank)
+}
+
 /// The ranks that have most of a sum, ascending: those with three quarters of it, and those with half as much as the least
 /// of these. Where no rank has a part, all.
 pub(crate) fn most(parts: &[(u32, u64)]) -> Vec<u32> {
@@ -281,7 +289,7 @@ pub(crate) fn most(parts: &[(u32, u64)]) -> Vec<u32> {
 mod tests {
     use st_explain::{Activity, At, Doing};
 
-    use super::{Cause, most};
+    use super::{Cause, alone, most};
 
     #[test]
     fn what_most_of_many_places_is_due_to_is_a_place_or_ranks_at_many_of_them() {
@@ -297,6 +305,20 @@ mod tests {
         let call = |rank| Doing { what: Activity::Call, ..before(rank, 2) };
         assert!(Cause::of_many(&[(before(0, 1), 40.0), (call(0), 30.0), (call(1), 30.0)]).is_some());
         assert!(Cause::of_many(&[(before(0, 1), 40.0), (before(0, u32::MAX), 60.0)]).is_none());
+    }
+
+    #[test]
+    fn a_rank_that_does_most_of_it_by_far_is_named_without_the_others() {
+        // A pipeline of which the third of four stages takes longest.
+        let stages = [(0, 168), (1, 150), (2, 1_190), (3, 300)];
+        assert_eq!((alone(&stages), most(&stages)), (Some(2), vec![0, 1, 2, 3]));
+        assert_eq!(alone(&[(0, 50), (1, 20), (2, 20), (3, 20)]), None);
+        assert_eq!(alone(&[(0, 60), (1, 30)]), None);
+        let before =
+            |(rank, ns): (u32, f64)| (Doing { at: At { rank, place: 5 }, what: Activity::Computation }, ns);
+        let found =
+            Cause::of(&[(0, 10.0), (1, 70.0), (2, 12.0), (3, 8.0)].map(before)).map(|c| (c.ranks, c.part));
+        assert_eq!(found, Some((vec![1], [70, 100])));
     }
 
     #[test]

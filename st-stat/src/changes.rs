@@ -14,7 +14,7 @@ use st_model::sites::CallSites;
 use self::pairs::{Found, Pair, Sure, pairs};
 use self::whole::Whole;
 use crate::calls::{SITE, site_cells};
-use crate::judge::{Apart, Judged, Side, adjusted, judge};
+use crate::judge::{Apart, Judged, Known, Side, Usual, adjusted, is_enough, judge};
 use crate::table::{Cell, Column, Table, grouped};
 use crate::times::{Phases, Sample, Times};
 
@@ -163,12 +163,16 @@ pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
     changes.whole = Whole::of(&runs, run[1]);
     let (others, all) = (others(a, bases), pairs(times, [&a.1, &b.1]));
     let compared = Compared { times, factor: changes.factor() };
-    let apart = [0, 1].map(|phase| compared.apart(&all, phase, LEAST_OF_RUN * run[1]));
-    for Pair { function, found, .. } in &all {
-        let known = found[0].as_ref().and_then(|f| others.get(&(function.clone(), f.site)));
-        let more = known.map_or(&[][..], Vec::as_slice);
+    let least = LEAST_OF_RUN * run[1];
+    let apart = [0, 1].map(|phase| compared.apart(&all, phase, least));
+    let more = |pair: &Pair, phase| compared.more(pair, phase, &others);
+    let usual = [0, 1].map(|phase| compared.usual(&all, phase, least, &more));
+    for pair in &all {
+        let Pair { function, found, .. } = pair;
         changes.rows.extend([0, 1].into_iter().filter_map(|phase| {
-            let (times, expected, judged) = compared.judged(found, more, phase, apart[phase])?;
+            let others = more(pair, phase);
+            let known = Known { others: &others, usual: usual[phase], apart: apart[phase] };
+            let (times, expected, judged) = compared.judged(found, phase, known)?;
             let verdict = match times {
                 [Some(_), Some(_)] => Verdict::Unjudged,
                 [Some(_), None] => Verdict::Gone,
@@ -262,21 +266,36 @@ impl<'a> Compared<'a> {
         same.then(|| Apart::of(all.iter().filter_map(both), phase == 1))
     }
 
-    /// A phase of a place, with durations of more runs of the first program there; `None` if it takes no time.
-    fn judged(
+    /// Times per rank of more runs of the first program at a place.
+    fn more(self, Pair { function, found, .. }: &Pair, phase: usize, others: &Others) -> Vec<f64> {
+        let more = found[0].as_ref().and_then(|f| others.get(&(function.clone(), f.site)));
+        more.into_iter().flatten().map(|phases| self.side(0, &phases[phase]).mean()).collect()
+    }
+
+    /// How runs of the first program differ in a phase, by places with enough calls that take more than so much time of a rank.
+    fn usual(
         self,
-        found: &'a [Option<Found>; 2],
-        more: &[Phases],
+        all: &'a [Pair],
         phase: usize,
-        apart: Option<Apart>,
-    ) -> Option<OfPhase> {
+        least: f64,
+        more: &dyn Fn(&Pair, usize) -> Vec<f64>,
+    ) -> Usual {
+        let runs = |pair: &'a Pair| {
+            let first = self.side(0, &pair.found[0].as_ref()?.phases[phase]);
+            let tells = first.mean() > least && is_enough(first);
+            tells.then(|| more(pair, phase).into_iter().chain([first.mean()]).collect())
+        };
+        Usual::of(all.iter().filter_map(runs), least)
+    }
+
+    /// A phase of a place; `None` if it takes no time.
+    fn judged(self, found: &'a [Option<Found>; 2], phase: usize, known: Known<'_>) -> Option<OfPhase> {
         let samples = [0, 1].map(|i| found[i].as_ref().map(|f| &f.phases[phase]));
         if samples.iter().flatten().all(|s| s.sum == 0) {
             return None;
         }
         let [x, y] = [0, 1].map(|i| samples[i].map(|sample| self.side(i, sample)));
-        let more: Vec<f64> = more.iter().map(|phases| self.side(0, &phases[phase]).mean()).collect();
-        let judged = x.zip(y).and_then(|(x, y)| judge(x, y, &more, apart));
+        let judged = x.zip(y).and_then(|(x, y)| judge(x, y, known));
         let expected = judged.map_or_else(|| x.map_or(0.0, |s| s.mean()), |j| j.expected);
         Some(([x.map(|_| expected / self.factor), y.map(|s| s.mean())], expected, judged))
     }

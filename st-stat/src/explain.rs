@@ -394,7 +394,9 @@ fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
     let waited = |r: &RankTime| {
         kept.as_ref().map(|waits| waits.get(&r.rank).map_or(0, |sum| sum.ns).min(saturate(r.mpi)))
     };
-    explained.sections.iter().flat_map(rank_times).map(|r| (r, waited(&r))).collect()
+    let mut rows: Vec<_> = explained.sections.iter().flat_map(rank_times).map(|r| (r, waited(&r))).collect();
+    rows.sort_by_key(|(r, _)| r.rank);
+    rows
 }
 
 /// What each rank computes before the calls of a function from a site, ns, by its totals.

@@ -12,10 +12,14 @@
 //!   long-range dependence does (Hurst exponent ⅔), and all ranks to vary together.
 //! * Over ranks: rank beside rank, if the same ranks are in both runs, else of the ranks of each. A change that differs much
 //!   between few ranks is lost in that, however large it is: so where the ranks are the same it is also tried with what is
-//!   known of ranks ([`Apart`]) in the place of how they differ there. Of both probabilities the smaller counts, doubled
-//!   (Bonferroni).
+//!   known of ranks ([`Apart`]) in the place of how they differ there.
 //! * From run to run: 2.5 % of the time (`BETWEEN_RUNS`). Two traces cannot tell it, being one run each. Where there are more runs of
 //!   the first program, their variance, moderated towards that (Smyth 2004), since few runs tell little.
+//!
+//! Where there are three runs of the first program, it is also tried with nothing but how these differ ([`Usual`]): what ranks do
+//! differently, they do in each of them.
+//!
+//! Of the probabilities of what is tried the smallest counts, times their number (Bonferroni).
 //!
 //! The difference over its deviation is compared with Student's distribution, of as many degrees of freedom as the sum
 //! has (Satterthwaite 1946), and the probabilities of all places of a comparison are adjusted for their number (Holm 1979).
@@ -24,28 +28,28 @@
 //! Schmeiser 1982; the constants are our own.
 
 mod apart;
+mod runs;
 mod side;
+mod student;
 
 use st_model::num::{Exact, float};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub use self::apart::Apart;
 use self::apart::USUAL;
+use self::runs::BETWEEN_RUNS;
+pub use self::runs::Usual;
 pub use self::side::Side;
 use self::side::{Variance, distances, products};
+use self::student::{Tested, quantile, student, tested};
 
-/// Standard deviation of the difference of the times of two runs of one program at a place on a quiet machine, as a share of these.
-const BETWEEN_RUNS: f64 = 0.025;
-/// The same of two runs as a whole, which also differ by where their ranks are put: chosen on drawn pairs of equal programs.
+/// Standard deviation of the difference of the times of two runs as a whole, as a share of these: they also differ by where their ranks are
+/// put. Chosen on drawn pairs of equal programs.
 const WHOLE_RUNS: f64 = 0.1;
 /// So many runs more this weighs as much as, once there are several.
 const RUNS: f64 = 2.0;
 
 /// Fewest blocks, or durations that depend on each other little, that tell how a time varies.
 const FEWEST: f64 = 4.0;
-
-/// Probability that is beyond the interval on either side.
-const OUTSIDE: f64 = 0.005;
 
 /// A difference and how sure it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,25 +62,44 @@ pub struct Judged {
     pub uncertainty: f64,
 }
 
-/// Whether `b` differs from `a` and from `others`, the times per rank of more runs of that program; `None` if there are too
-/// few durations to tell. `paired`: both are of the same ranks, of which so much is known.
+/// What more is known of two runs of which a place is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// Times per rank of more runs of the first program there, ns.
+    pub others: &'a [f64],
+    /// How runs of that usually differ.
+    pub usual: Usual,
+    /// How ranks do, if those of both runs are the same.
+    pub apart: Option<Apart>,
+}
+
+/// Whether `b` differs from `a` and from other runs of that program; `None` if there are too few durations to tell.
 #[must_use]
-pub fn judge(a: Side<'_>, b: Side<'_>, others: &[f64], paired: Option<Apart>) -> Option<Judged> {
-    let runs: Vec<f64> = others.iter().copied().chain([a.mean()]).collect();
+pub fn judge(a: Side<'_>, b: Side<'_>, known: Known<'_>) -> Option<Judged> {
+    let runs: Vec<f64> = known.others.iter().copied().chain([a.mean()]).collect();
     let expected = runs.iter().sum::<f64>() / float(runs.len().to_u64().into());
     let change = (b.mean() - expected).abs();
-    let mut all = over_time(a, b)?;
-    all.push(between_runs(&runs, BETWEEN_RUNS * f64::midpoint(expected, b.mean())));
-    let Some(apart) = paired else {
-        let (probability, uncertainty) =
-            tested(change, &[all, vec![of_mean(&a.by_group()), of_mean(&b.by_group())]].concat())?;
-        return Some(Judged { expected, probability, uncertainty });
+    let mut within = over_time(a, b)?;
+    within.push(between_runs(&runs, BETWEEN_RUNS * f64::midpoint(expected, b.mean())));
+    let ranks = match known.apart {
+        None => vec![vec![of_mean(&a.by_group()), of_mean(&b.by_group())]],
+        Some(apart) => {
+            let differing = of_mean(&residuals(a.by_group().into_iter().zip(b.by_group())));
+            vec![vec![apart.moderated(differing, a, b)], vec![apart.known(a, b)]]
+        }
     };
-    let differing = of_mean(&residuals(a.by_group().into_iter().zip(b.by_group())));
-    let tests = [apart.moderated(differing, a, b), apart.known(a, b)]
-        .map(|ranks| tested(change, &[&all[..], &[ranks]].concat()));
-    let (least, uncertainty) = tests.into_iter().flatten().min_by(|(p, _), (q, _)| p.total_cmp(q))?;
-    Some(Judged { expected, probability: (2.0 * least).min(1.0), uncertainty })
+    let by_ranks = ranks.iter().map(|ranks| tested(change, &[&within[..], ranks].concat()));
+    let tests: Vec<Tested> = by_ranks.chain([known.usual.tested(&runs, b.mean())]).flatten().collect();
+    let least = tests.iter().min_by(|x, y| x.probability.total_cmp(&y.probability))?;
+    let probability = (float(tests.len().to_u64().into()) * least.probability).min(1.0);
+    Some(Judged { expected, probability, uncertainty: least.uncertainty })
+}
+
+/// Whether there are enough durations of a run at a place to tell how it varies. What is called a few times only, mostly where the program
+/// begins, at times takes ten times as long for no reason.
+#[must_use]
+pub fn is_enough(side: Side<'_>) -> bool {
+    of_run(side).is_some()
 }
 
 /// How much longer than the mean of these runs, times of a rank in ns, an equal run takes but in one of 200 cases, as a share of
@@ -92,32 +115,10 @@ pub fn usual_growth(runs: &[f64]) -> Option<f64> {
             between_runs(&shares, WHOLE_RUNS)
         }
     };
-    let student = StudentsT::new(0.0, 1.0, variance.freedom.min(NORMAL)).ok().filter(|_| expected > 0.0)?;
+    let student = student(variance.freedom).filter(|_| expected > 0.0)?;
     let most = quantile(&student) * variance.of_mean.sqrt();
     // What ranks are taken to differ by is a share of the mean of both times.
     Some(if runs.len() == 1 { most / (1.0 - most / 2.0) } else { most })
-}
-
-/// The probability that chance makes a change as large, by its variances, and to how much it is known in 99 of 100 cases.
-fn tested(change: f64, variances: &[Variance]) -> Option<(f64, f64)> {
-    let sum: f64 = variances.iter().map(|v| v.of_mean).sum();
-    let freedom = sum * sum / variances.iter().map(|v| v.of_mean * v.of_mean / v.freedom).sum::<f64>();
-    let student = StudentsT::new(0.0, 1.0, freedom.min(NORMAL)).ok().filter(|_| sum > 0.0)?;
-    let probability = (2.0 * student.sf(change / sum.sqrt())).min(1.0);
-    Some((probability, quantile(&student) * sum.sqrt()))
-}
-
-/// So many degrees of freedom are as good as any more.
-const NORMAL: f64 = 1e3;
-
-/// What [`OUTSIDE`] is beyond, by halving: the library's own inverse does not end for some distributions.
-fn quantile(student: &StudentsT) -> f64 {
-    let halve = |(low, high): (f64, f64), _| {
-        let middle = f64::midpoint(low, high);
-        if student.sf(middle) > OUTSIDE { (middle, high) } else { (low, middle) }
-    };
-    // With one degree of freedom it is 63.7, and there is none with fewer.
-    (0..50).fold((0.0, 64.0), halve).1
 }
 
 /// Variance of the difference of a run and the mean of others, from run to run; that of two is taken to have this deviation.

@@ -23,6 +23,9 @@ const INDENT: &str = "        ";
 /// What is said of findings that were kept when exact times were folded.
 const KEPT: &str = "(kept when exact times were folded: costs are exact, parts of ranks to 4.5 % where few differ, else means of many; calls' own time of less than 0.1 % at a call site is not there)";
 
+/// What is said where ranks have several threads.
+const SEVERAL_THREADS: &str = "calls and waits of all threads of a rank count, and its time once: several threads may come to more than 100 % of it";
+
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse_causes)?;
@@ -67,6 +70,9 @@ fn write(
         if words.timed() == TIMED { " that has exact times" } else { "" }
     );
     screen.sentence(&head, out)?;
+    if explained.sections.iter().any(|section| section.threads.len() > 1) {
+        screen.sentence(SEVERAL_THREADS, out)?;
+    }
     if explained.kept.is_some() {
         screen.sentence(&screen.dim(KEPT), out)?;
         let lost =

@@ -21,7 +21,7 @@ pub struct RankTotals {
     pub end: i64,
     /// Time in MPI, ns.
     pub mpi: u64,
-    /// The part of it that is wait states, of all threads, ns.
+    /// The part of it that is wait states, ns.
     pub wait: Sum,
 }
 

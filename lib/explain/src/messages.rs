@@ -21,6 +21,7 @@ use crate::waits::{Sum, Wait, WaitKind};
 /// anything.
 #[derive(Debug)]
 struct Suspects {
+    thread: u32,
     since: u64,
     waits: HashMap<(Wait, bool), Sum, FixedState>,
     /// The same one by one, by their numbers, if each wait is kept.
@@ -33,7 +34,8 @@ pub(crate) struct Suspect<'a> {
     pub(crate) wait: &'a Wait,
     /// The send that it waits for.
     pub(crate) cause: &'a Cause,
-    /// Number of the call, on its thread.
+    /// Its thread, and its number on that.
+    pub(crate) thread: u32,
     pub(crate) call: u64,
     /// Number of the wait, if each is kept.
     pub(crate) number: Option<u32>,
@@ -215,7 +217,7 @@ impl Messages {
     /// A call may have waited in the wrong order: it has, if the older message is received before the rank sends anything;
     /// `told`: the last call in which it did.
     pub(crate) fn suspect(&mut self, older: &Older, suspect: Suspect<'_>, told: u64) {
-        let Suspect { wait, cause, call, number } = suspect;
+        let Suspect { wait, cause, thread, call, number } = suspect;
         let same = older.cause.thread == cause.thread;
         let sum = Sum { count: 1, ns: wait.ns, longest: wait.ns };
         let wait = Wait { ns: 0, ..*wait };
@@ -228,8 +230,9 @@ impl Messages {
             return;
         };
         let watch = send.watch.get_or_insert_default();
-        let fresh = Suspects { since: call, waits: HashMap::default(), each: Vec::new() };
-        let suspects = watch.suspects.take().filter(|s| told <= s.since).unwrap_or(fresh);
+        let fresh = Suspects { thread, since: call, waits: HashMap::default(), each: Vec::new() };
+        let suspects =
+            watch.suspects.take().filter(|s| s.thread == thread && told <= s.since).unwrap_or(fresh);
         let suspects = watch.suspects.insert(suspects);
         suspects.waits.entry((wait, same)).or_default().add(sum);
         suspects.each.extend(number.map(|number| (number, same)));
@@ -360,8 +363,9 @@ impl Messages {
         self.forget_received(to, serial);
         if let Some(watch) = watch {
             let told = ledger.tracks[thread.to_usize()].told;
-            watch.by.into_iter().for_each(|call| ledger.older_received(call, told));
-            let suspects = watch.suspects.filter(|s| told <= s.since);
+            watch.by.into_iter().for_each(|call| ledger.older_received(call, thread, told));
+            // What another thread receives is in no order with it.
+            let suspects = watch.suspects.filter(|s| s.thread == thread && told <= s.since);
             if let Some(Suspects { waits, each, .. }) = suspects {
                 self.proven.extend(waits.into_iter().map(|((wait, same), sum)| (wait, same, sum)));
                 self.proven_each.extend(each);

@@ -63,12 +63,21 @@ impl Reason {
         self.cause.at
     }
 
-    /// The greatest of several reasons is why a call that was entered then has waited: the last that it surely waited for, and
-    /// of messages of one call one that it receives.
-    fn precedence(&self, enter: i64) -> (bool, i64, bool) {
-        (!self.unlikely && self.until() > enter, self.until(), self.kind != WaitKind::LateReceiver)
+    /// The greatest of several reasons is why a call has waited: the last, and of messages of one call one that it receives.
+    fn precedence(&self) -> (i64, bool) {
+        (self.until(), self.kind != WaitKind::LateReceiver)
+    }
+
+    /// Whether a call has waited for this, though that is unlikely, and not only for what it surely waited for until an earlier time: it
+    /// goes on from there for longer than short messages are on their way, and ends soon after this.
+    fn is_likely(&self, since: i64, exit: i64) -> bool {
+        let more = self.until().saturating_sub(since);
+        more >= ON_ITS_WAY && exit.saturating_sub(self.until()) <= more / 4
     }
 }
+
+/// Short messages are not that long on their way: 1 ms, ns.
+const ON_ITS_WAY: i64 = 1_000_000;
 
 /// A call that completes something.
 #[derive(Clone, Debug)]
@@ -80,9 +89,22 @@ struct Call {
     open: u32,
     /// Those of them that are sends.
     sends: u32,
+    /// Why it surely has waited, if it has.
     best: Option<Reason>,
+    /// The last that is unlikely.
+    unlikely: Option<Reason>,
     /// A message that was there when it had received all of its own, if that has been asked.
     older: Option<Box<Option<Older>>>,
+}
+
+impl Call {
+    /// Why it has waited.
+    fn reason(&self) -> Option<Reason> {
+        match (self.best, self.unlikely) {
+            (Some(sure), Some(other)) if other.is_likely(sure.until(), self.visit.exit) => Some(other),
+            (sure, other) => sure.or(other),
+        }
+    }
 }
 
 /// The oldest message for a rank that has not been received.
@@ -143,7 +165,8 @@ impl Ledger {
     /// A call is read that completes something; returns its number.
     pub(crate) fn open(&mut self, visit: Visit) -> CallNumber {
         self.serial = (self.serial + 1) & SERIALS;
-        let call = Call { serial: self.serial, visit, open: 1, sends: 0, best: None, older: None };
+        let call =
+            Call { serial: self.serial, visit, open: 1, sends: 0, best: None, unlikely: None, older: None };
         let slot: u32 = narrow(self.calls.insert(call));
         self.most = self.most.max(self.calls.len());
         NonZeroU64::MIN | u64::from(self.serial) << 33 | u64::from(slot) << 1
@@ -172,10 +195,10 @@ impl Ledger {
         let Some(call) = self.call(number) else { return };
         call.open -= 1;
         call.sends -= u32::from(send);
-        call.best = match (call.best, reason.filter(|_| call.visit.waits)) {
-            (Some(a), Some(b)) if b.precedence(call.visit.enter) <= a.precedence(call.visit.enter) => Some(a),
-            (a, b) => b.or(a),
-        };
+        if let Some(reason) = reason.filter(|reason| call.visit.waits && reason.until() > call.visit.enter) {
+            let best = if reason.unlikely { &mut call.unlikely } else { &mut call.best };
+            *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
+        }
         if call.open > 0 {
             // Only sends are left: what older messages there are must be looked at now.
             if call.open == call.sends && !send {
@@ -183,9 +206,7 @@ impl Ledger {
             }
             return;
         }
-        if let Some(reason) = call.best
-            && reason.until() > call.visit.enter
-        {
+        if let Some(reason) = call.reason() {
             let (visit, older) = (call.visit, call.older.take().map(|older| *older));
             self.finished.push(Finished { visit, reason, older });
         }
@@ -216,9 +237,12 @@ impl Ledger {
         }
     }
 
-    /// The older message has been received; `told`: the last call in which its receiver had sent anything by then.
-    pub(crate) fn older_received(&mut self, number: CallNumber, told: u64) {
-        if let Some(older) = self.call(number).and_then(|c| c.older.as_mut()?.as_mut().as_mut()) {
+    /// The older message has been received by a thread; `told`: the last call in which that had sent anything by then. What another
+    /// thread than the call's receives is in no order with it.
+    pub(crate) fn older_received(&mut self, number: CallNumber, thread: u32, told: u64) {
+        let Some(call) = self.call(number) else { return };
+        let told = if call.visit.thread == thread { told } else { u64::MAX };
+        if let Some(older) = call.older.as_mut().and_then(|older| older.as_mut().as_mut()) {
             older.told = Some(told);
         }
     }
@@ -245,3 +269,59 @@ fn slot(number: CallNumber) -> usize {
 
 const SLOTS: u64 = u32::MAX as u64;
 const SERIALS: u32 = u32::MAX >> 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// What a call of 100 ms has waited for: a late sender, and the receive of a short message, until these times.
+    fn waited(sender: i64, receiver: i64, thread: u32) -> Option<Finished> {
+        let mut ledger = Ledger { tracks: vec![Track::of(0, 0), Track::of(0, 0)], ..Ledger::default() };
+        let visit = Visit {
+            thread: 0,
+            place: 7,
+            enter: 0,
+            exit: 100 * MS,
+            waits: true,
+            orders: true,
+            call: 1,
+            bytes: 0,
+        };
+        let call = ledger.open(visit);
+        let reason = |kind, at| Reason {
+            unlikely: kind == WaitKind::LateReceiver,
+            ..Reason::of(kind, Cause { thread: 1, place: 8, at })
+        };
+        for (kind, at) in [(WaitKind::LateSender, sender), (WaitKind::LateReceiver, receiver)] {
+            ledger.expect(call, kind == WaitKind::LateReceiver);
+            ledger.give(call, kind == WaitKind::LateReceiver, Some(reason(kind, at)));
+        }
+        let older = Older { id: 0, serial: 0, cause: Cause { thread: 1, place: 8, at: 0 }, told: None };
+        ledger.set_older(call, Some(older));
+        ledger.older_received(call, thread, 5);
+        ledger.give(call, false, None);
+        ledger.finished.pop()
+    }
+
+    #[test]
+    fn a_call_that_goes_on_after_its_message_came_has_waited_for_the_receive_that_it_ends_with() {
+        let kind = |sender, receiver| waited(sender, receiver, 0).map(|f| f.reason.kind);
+        assert_eq!(kind(20_000, 99 * MS), Some(WaitKind::LateReceiver));
+        assert_eq!(kind(-5, 99 * MS), Some(WaitKind::LateReceiver));
+        assert_eq!(kind(-5, 3 * MS), Some(WaitKind::LateReceiver));
+        // What short messages take on their way, and receives that come when they come.
+        assert_eq!(kind(99 * MS + 900_000, 99 * MS + 990_000), Some(WaitKind::LateSender));
+        assert_eq!(kind(20_000, 50 * MS), Some(WaitKind::LateSender));
+        assert_eq!(kind(99 * MS, 50 * MS), Some(WaitKind::LateSender));
+        assert_eq!(kind(-5, -7), None);
+    }
+
+    #[test]
+    fn what_another_thread_receives_is_in_no_order_with_a_call() {
+        let told =
+            |thread| waited(50 * MS, -5, thread).and_then(|f| f.older).flatten().and_then(|older| older.told);
+        assert_eq!([told(0), told(1)], [Some(5), Some(u64::MAX)]);
+    }
+}

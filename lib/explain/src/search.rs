@@ -256,7 +256,8 @@ impl Shared {
                 })
             {
                 let told = self.ledger.tracks[visit.thread as usize].told;
-                let suspect = Suspect { wait: &wait, cause: &reason.cause, call: visit.call, number };
+                let (thread, call) = (visit.thread, visit.call);
+                let suspect = Suspect { wait: &wait, cause: &reason.cause, thread, call, number };
                 self.messages.suspect(&older, suspect, told);
             }
         }
@@ -414,9 +415,9 @@ impl Analysis {
             for (place, t) in cursor.places.iter().zip(totals).filter(|(_, t)| t.calls > 0) {
                 self.totals.entry(At { rank, place: *place }).or_default().add(&t);
             }
-            match self.ranks.last_mut().filter(|last| last.rank == rank) {
-                Some(last) => last.wait.add(track.waited),
-                None => self.ranks.push(RankTotals { wait: track.waited, ..cursor.times }),
+            // Its first thread comes first.
+            if self.ranks.last().is_none_or(|last| last.rank != rank) {
+                self.ranks.push(RankTotals { wait: track.waited, ..cursor.times });
             }
         }
         self.ranks.sort_by_key(|r| r.rank);

@@ -24,7 +24,9 @@ the calls to the next, not from the number of calls, which depend on each other;
 latter is estimated, and small changes are not found, nor what one of several ranks takes longer. Of few ranks large changes only are found, and none where ranks differ by as much \
 from run to run by themselves: they are taken to do so by up to a quarter, or by what they do at most places, but by no more than two fifths. What differs between \
 any two runs (another node, other jobs beside it) is told from a change of the program only by more runs of the first one: --base, twice or more where \
-the machine is not quiet. Then the first run is the mean of all these.
+the machine is not quiet. Then the first run is the mean of all these. With two or more of them it is also tried by nothing but how these runs differ, by the logarithms of their times: the second run is no equal one if it is too far \
+from them. They are taken to differ at each call site by no less than at the median call site, and by 1.8 %. Ranks that wait very differently, but in each run alike, \
+are no chance then: what takes a fiftieth beside three runs that agree is found.
 
 The run as a whole is judged by itself, by the time of a rank from MPI_Init to MPI_Finalize: where it takes longer by more than equal runs differ, a line says so, \
 and --threshold counts it, too. Equal runs are taken to differ by up to 95 %, and with --base by three \

@@ -101,10 +101,15 @@ impl Words<'_> {
         most(&f.victims).into_iter().filter(|v| culprits.binary_search(v).is_err()).collect()
     }
 
-    /// Who waits: without those that are waited for, too, unless that is most of them.
+    /// Who waits: without those that are waited for, too, if the others wait for most of the time, or it is one alone that is waited for.
     fn victims(f: &Finding) -> Vec<u32> {
         let (apart, all) = (Self::apart(f), most(&f.victims));
-        if apart.len() * 2 < all.len() || apart.is_empty() { all } else { apart }
+        let waited = |ranks: &[u32]| {
+            let among = f.victims.iter().filter(|(rank, _)| ranks.binary_search(rank).is_ok());
+            among.map(|(_, ns)| u128::from(*ns)).sum::<u128>()
+        };
+        let alone = Self::culprits(f).len() == 1 && !apart.is_empty();
+        if alone || waited(&apart) * 4 > waited(&all) * 3 { apart } else { all }
     }
 
     /// One rank after the other comes last: that is no rank's fault.
@@ -250,7 +255,9 @@ impl Words<'_> {
         {
             text = format!("{text}, for {}", self.place(first.place));
         }
-        if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f)) {
+        if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f))
+            && self.makes_late(f, excess.ns)
+        {
             let place =
                 if excess.at.place == f.place { "it".to_owned() } else { self.place(excess.at.place) };
             let late = Self::culprits(f);
@@ -274,6 +281,12 @@ impl Words<'_> {
             text = format!("{text}; {}", cause.words(&ranks(&cause.ranks), &place));
         }
         format!("{text}{}{base} ({})", Self::pace(f), self.sure(f))
+    }
+
+    /// Whether ranks end late since they compute so much longer before the end: by half of it at least.
+    fn makes_late(&self, f: &Finding, ns: u64) -> bool {
+        let early = self.told.ranks().saturating_sub(f.culprits.len().to_u64());
+        ns.saturating_mul(early).saturating_mul(2) >= f.cost
     }
 
     /// What ranks compute longer than the others, each in the mean, also where exact times are folded: then by ranks' totals.

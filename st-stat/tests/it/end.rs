@@ -6,7 +6,9 @@ use st_cli::Status;
 use st_explain::Folding;
 use st_model::calls::names;
 use st_model::header::Header;
+use st_model::section::Section;
 use st_model::steps::Budget;
+use st_model::values::NONE;
 use st_reduce::kept::Kept;
 use st_reduce::merge::merge;
 use st_stat::args::Args;
@@ -74,4 +76,59 @@ fn all_ranks_that_end_late_are_named() {
     let said = printed(ranks.collect(), &["why"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("late end: ranks 0-2 end last"), "{said}");
     assert!(said.contains("ranks 0-2 compute 49.9 ms longer before it"), "{said}");
+}
+
+/// What is said, in one line.
+fn said(ranks: Vec<Section>, words: &[&str]) -> String {
+    printed(ranks, words).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Five stages of a pipeline, of which the third takes longest.
+#[test]
+fn of_a_pipeline_the_slow_stage_is_named_and_all_that_wait() {
+    const MS: i64 = 1_000_000;
+    let mut sent = [0; 20];
+    let stages = [50, 50, 120, 50, 50].into_iter().zip(0..).map(|(ms, me)| {
+        let mut rank = Rank::new(me, 5);
+        rank.call(names::MPI_Init, "main", &[], (0, 1_000));
+        let mut now = 1_000;
+        for sent in &mut sent {
+            let exit = now.max(*sent) + 1_000;
+            if me > 0 {
+                rank.call(
+                    names::MPI_Recv,
+                    "take",
+                    &[8, 0, i64::from(me) - 1, 0, 0, NONE, NONE, 8],
+                    (now, exit),
+                );
+                now = exit;
+            }
+            now += ms * MS;
+            *sent = now;
+            if me < 4 {
+                rank.call(names::MPI_Send, "give", &[8, 0, i64::from(me) + 1, 0, 0], (now, now + 1_000));
+                now += 1_000;
+            }
+        }
+        rank.call(names::MPI_Finalize, "main", &[], (now, now + 1_000));
+        rank.finish("host")
+    });
+    let text = said(stages.collect(), &["why"]);
+    assert!(text.contains("late sender: ranks 3, 4 wait for messages of ranks 2, 3 "), "{text}");
+    assert!(text.contains(" since rank 2 computes longer before MPI_Send"), "{text}");
+    // They end late since others were late, not since they compute longer in the end.
+    assert!(text.contains("late end: ") && !text.contains("longer before it;"), "{text}");
+}
+
+#[test]
+fn shares_of_several_threads_are_said_to_come_to_more_than_the_time() {
+    let program = |threads: usize| {
+        let mut rank = Rank::new(0, 1);
+        rank.call(names::MPI_Init, "main", &[], (0, 1_000));
+        (1..threads).for_each(|_| _ = rank.recorder.open_thread(0));
+        rank.call(names::MPI_Finalize, "main", &[], (2_000, 3_000));
+        vec![rank.finish("host")]
+    };
+    let of = |threads| said(program(threads), &["why"]).contains("may come to more than 100 %");
+    assert_eq!([of(1), of(2)], [false, true]);
 }

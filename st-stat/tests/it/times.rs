@@ -567,3 +567,37 @@ fn more_runs_of_the_first_program_tell_what_is_chance() {
     }
     assert!(alone > 30 && known <= 2 && doubled > 40, "{alone} {known} {doubled}");
 }
+
+/// One of two ranks computes much longer, so that the other waits, each time alike: between two runs what ranks wait cannot be told from
+/// chance, beside three runs it can.
+#[test]
+fn what_takes_a_fiftieth_is_found_beside_three_runs_that_agree() {
+    let run = |seed, factor| {
+        let run = Run { ranks: 2, seed, apart: 0.005, alone: (1, 2, 10.0), ..Run::default() };
+        timed(&recorded(Run { steps: 40, factors: [1.0, 1.0, factor, 1.0], ..run }))
+    };
+    let waiting = |a: &_, b: &_, bases: &[_]| {
+        let found = changes([a, b], bases, How::default());
+        let row = found.rows.iter().find(|r| r.in_call && r.sites[0] == Some(3)).unwrap();
+        (row.verdict, told(&found))
+    };
+    for seed in 0..8 {
+        let [a, b, c, equal] = [0, 1_000, 2_000, 3_000].map(|more| run(seed + more, 1.0));
+        let (shorter, bases) = (run(seed + 4_000, 0.02), [b, c]);
+        let (alone, said) = waiting(&a, &shorter, &[]);
+        assert_eq!(alone, Verdict::Unsure, "{seed}: {said}");
+        let (found, said) = waiting(&a, &shorter, &bases);
+        assert_eq!(found, Verdict::Faster, "{seed}: {said}");
+        let (none, said) = waiting(&a, &equal, &bases);
+        assert!(none >= Verdict::Alike, "{seed}: {said}");
+    }
+}
+
+/// What is called once, as the program begins, at times takes ten times as long: three runs that agree do not tell how often.
+#[test]
+fn single_calls_are_not_judged_however_many_runs_agree() {
+    let runs = [102e6, 102.1e6, 101.9e6, 202e6].map(|exit| timed(&[section(0, &[(2e6, exit)], true)]));
+    let [a, b, c, longer] = runs;
+    let found = changes([&a, &longer], &[b, c], How::default());
+    assert!(found.rows.iter().all(|r| r.verdict == Verdict::Unjudged), "{}", told(&found));
+}
