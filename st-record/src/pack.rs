@@ -375,7 +375,8 @@ mod tests {
             let mut recorder = RankRecorder::new(0, Options { columns, ..Options::default() });
             let thread = recorder.open_thread(0);
             let call = CallTable::builtin().by_name("MPI_Barrier").unwrap().id;
-            let sym = recorder.symbol(call, 0, 0);
+            let site = recorder.sites.label("barrier");
+            let sym = recorder.symbol(call, site, 0);
             let mut chunks = Vec::new();
             for i in 0..calls {
                 let at = 1_000 * i + i * i % 97;
