@@ -45,22 +45,25 @@ pub struct Site {
 
 /// The call sites of a trace. Cloning shares the content: most ranks of a program have the same.
 ///
-/// Tables are equal if their sites are, whatever these are called.
+/// Tables are equal if their modules and sites are, whatever these are called.
 #[derive(Clone, Debug, Default)]
 pub struct SiteTable(Arc<Content>, Names);
 
 impl PartialEq for SiteTable {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        let (a, b) = (&*self.0, &*other.0);
+        self.shares(other) || (a.modules == b.modules && a.sites == b.sites)
     }
 }
 
 impl Eq for SiteTable {}
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Content {
     modules: Vec<Module>,
     sites: Vec<Site>,
+    /// Of each site whether its identity was made here, of its frames.
+    hashed: Vec<bool>,
     by_id: HashMap<u128, u32, FixedState>,
     by_module: HashMap<Module, u32>,
 }
@@ -147,7 +150,7 @@ impl SiteTable {
     /// Index of the site with these frames (modules must be in the table), added if new.
     pub fn stack(&mut self, frames: Vec<Frame>) -> u32 {
         let id = self.stack_id(&frames);
-        self.insert(Site { id, frames, label: String::new() })
+        self.put(Site { id, frames, label: String::new() }, true)
     }
     /// Index of a site known by its text only, added if new.
     pub fn label(&mut self, label: &str) -> u32 {
@@ -176,6 +179,9 @@ impl SiteTable {
     }
     /// Adds a decoded site as it is.
     pub fn insert(&mut self, site: Site) -> u32 {
+        self.put(site, false)
+    }
+    fn put(&mut self, site: Site, hashed: bool) -> u32 {
         if let Some(&i) = self.0.by_id.get(&site.id) {
             return i;
         }
@@ -183,7 +189,16 @@ impl SiteTable {
         let i = narrow(to.sites.len());
         to.by_id.insert(site.id, i);
         to.sites.push(site);
+        to.hashed.push(hashed);
         i
+    }
+    /// Whether the site at an index is a stack and nothing else: it has no label, and its identity is the
+    /// [hash](SiteTable::stack_id) of its frames. *Cost:* O(1) for what [`SiteTable::stack`] has added, else that of the hash.
+    #[must_use]
+    pub fn is_stack(&self, index: usize) -> bool {
+        let hashed = self.0.hashed.get(index).copied().unwrap_or_default();
+        hashed
+            || self.0.sites.get(index).is_some_and(|s| s.label.is_empty() && s.id == self.stack_id(&s.frames))
     }
     /// Identity of a list of frames of this table's modules.
     #[must_use]
@@ -204,6 +219,7 @@ impl SiteTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::num::Exact;
 
     #[test]
     fn identity_is_the_hash_of_all_frames_after_each_other() {
@@ -236,6 +252,29 @@ mod tests {
         let k = u.stack(vec![Frame { module: ub, offset: 2 }, Frame { module: ua, offset: 1 }]);
         assert_ne!(u.get(j).unwrap().id, u.get(k).unwrap().id);
         assert_eq!(u.adopt(&t, t.get(i).unwrap()), j);
+    }
+
+    #[test]
+    fn a_stack_is_one_wherever_its_identity_was_made() {
+        let mut table = SiteTable::new();
+        let module = table.module(Module { path: "/x/a".into(), build_id: "01".into() });
+        let frames = |offset| vec![Frame { module, offset }];
+        let label = table.label("somewhere");
+        let own = table.stack(frames(1));
+        let id = table.stack_id(&frames(2));
+        let decoded = table.insert(Site { id, frames: frames(2), label: String::new() });
+        let other = table.insert(Site { id: 7, frames: frames(3), label: String::new() });
+        let named =
+            table.insert(Site { id: table.stack_id(&frames(4)), frames: frames(4), label: "x".into() });
+        let is_stack = [label, own, decoded, other, named].map(|i| table.is_stack(i.to_usize()));
+        assert_eq!(is_stack, [false, true, true, false, false]);
+        // Nor does it make tables differ.
+        let mut copy = SiteTable::new();
+        copy.module(table.modules()[0].clone());
+        for s in table.sites() {
+            copy.insert(s.clone());
+        }
+        assert!(copy == table && copy.is_stack(own.to_usize()));
     }
 
     #[test]

@@ -26,12 +26,27 @@ pub enum DecodeError {
 }
 
 /// Appends an unsigned value, 1 to 10 bytes.
-pub fn put_u64(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
+#[inline]
+pub fn put_u64(out: &mut Vec<u8>, value: u64) {
+    if value < 0x80 {
+        out.push(value.to_le_bytes()[0]);
+    } else {
+        put_long(out, value);
     }
-    out.push(value.to_le_bytes()[0]);
+}
+
+/// As [`put_u64`], of what takes more than a byte.
+#[inline(never)]
+fn put_long(out: &mut Vec<u8>, mut value: u64) {
+    let mut bytes = [0; LONGEST];
+    let mut n = 0;
+    while value >= 0x80 {
+        bytes[n] = value.to_le_bytes()[0] | 0x80;
+        value >>= 7;
+        n += 1;
+    }
+    bytes[n] = value.to_le_bytes()[0];
+    out.extend_from_slice(&bytes[..=n]);
 }
 
 /// Appends a signed value by zigzag, so that small magnitudes of either sign are short.

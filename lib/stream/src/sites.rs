@@ -22,17 +22,18 @@ pub(crate) fn encode(table: &SiteTable) -> Vec<u8> {
     }
     put_usize(&mut out, table.sites().len());
     let mut before: &[Frame] = &[];
-    for s in table.sites() {
-        if put_site(&mut out, table, s, before) {
+    for (i, s) in table.sites().iter().enumerate() {
+        if put_site(&mut out, table, i, before) {
             before = &s.frames;
         }
     }
     out
 }
 
-/// Appends a site; returns whether it has frames that the next one may share.
-pub fn put_site(out: &mut Vec<u8>, table: &SiteTable, s: &Site, before: &[Frame]) -> bool {
-    let form = form(table, s);
+/// Appends the site at an index of a table; returns whether it has frames that the next one may share.
+pub fn put_site(out: &mut Vec<u8>, table: &SiteTable, index: usize, before: &[Frame]) -> bool {
+    let Some(s) = table.sites().get(index) else { return false };
+    let form = form(table, index, s);
     put_u64(out, form);
     if form != STACK {
         put_str(out, &s.label);
@@ -46,8 +47,8 @@ pub fn put_site(out: &mut Vec<u8>, table: &SiteTable, s: &Site, before: &[Frame]
     form != LABEL
 }
 
-fn form(table: &SiteTable, s: &Site) -> u64 {
-    if s.label.is_empty() && s.id == table.stack_id(&s.frames) {
+fn form(table: &SiteTable, index: usize, s: &Site) -> u64 {
+    if table.is_stack(index) {
         STACK
     } else if s.frames.is_empty() && s.id == SiteTable::label_id(&s.label) {
         LABEL

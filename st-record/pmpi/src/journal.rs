@@ -275,7 +275,8 @@ impl Journal {
     /// Writes what the tables hold that the log does not; `false` if it is full.
     #[cold]
     fn define(&mut self, recorder: &RankRecorder) -> bool {
-        let mut definitions = Vec::new();
+        // As much as a deep call site takes: there is one with most definitions.
+        let mut definitions = Vec::with_capacity(256);
         self.log.define(recorder, &mut definitions);
         let Some(region) = &mut self.region else { return false };
         let Some(room) = region.rest(self.from + self.length).get_mut(..definitions.len()) else {

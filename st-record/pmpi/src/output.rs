@@ -28,8 +28,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Compression level of the frames: the program waits in `MPI_Finalize` for it.
+/// Compression level of what ranks have merged, which stays.
 pub(crate) const LEVEL: u8 = 9;
+/// Compression level of a rank's frames: the program waits in `MPI_Finalize` for it, and the launcher packs them again.
+const OWN_LEVEL: u8 = 4;
 
 /// A file that counts what goes into it.
 struct Counted {
@@ -267,7 +269,7 @@ fn begin(
     let file = File::create(path)?;
     written.store(0, Ordering::Relaxed);
     let counted = Counted { to: BufWriter::new(file), written: Arc::clone(written) };
-    let mut writer = Writer::new(counted, header, WriteOptions { level: LEVEL })?;
+    let mut writer = Writer::new(counted, header, WriteOptions { level: OWN_LEVEL })?;
     writer.hurry();
     writer.provenance(step)?;
     Ok(writer)

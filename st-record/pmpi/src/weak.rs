@@ -16,6 +16,7 @@ use object::elf::{
     STB_WEAK,
 };
 use st_model::num::saturate;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs;
 use std::ops::Range;
@@ -23,9 +24,19 @@ use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::slice::from_raw_parts;
 use std::sync::Mutex;
 
-/// How many files had been loaded when this was done last. Never waited for: who holds it may wait for the dynamic linker, whose lock
-/// the other one may hold.
-static LOADED: Mutex<u64> = Mutex::new(0);
+/// What was found when this was done last. Never waited for: who holds it may wait for the dynamic linker, whose lock the other one
+/// may hold.
+static LAST: Mutex<Last> = Mutex::new(Last { loaded: 0, unloaded: 0, silent: BTreeSet::new() });
+
+/// What was found last.
+struct Last {
+    /// How many files had been loaded, and how many of these no longer are.
+    loaded: u64,
+    unloaded: u64,
+    /// Where the dynamic sections are of those that have no such reference: a program that loads a hundred files one after another would
+    /// have all symbols of all of them looked at each time.
+    silent: BTreeSet<usize>,
+}
 
 /// The process begins.
 #[cfg(not(test))]
@@ -53,17 +64,26 @@ struct Search {
     /// Number of files that have been loaded, and when it was done last.
     loaded: u64,
     before: u64,
+    /// Number of those that have been unloaded again.
+    unloaded: u64,
+    /// As in [`Last`].
+    silent: BTreeSet<usize>,
     found: Vec<Place>,
 }
 
 /// Withdraws what nobody else has from all modules, if any has been loaded since the last time.
 pub(crate) fn withdraw() {
-    let Ok(mut loaded) = LOADED.try_lock() else { return };
-    let mut search = Search { ours: 0..0, loaded: 0, before: *loaded, found: Vec::new() };
+    let Ok(mut last) = LAST.try_lock() else { return };
+    let (before, silent, found) = (last.loaded, BTreeSet::new(), Vec::new());
+    let mut search = Search { ours: 0..0, loaded: 0, before, unloaded: 0, silent, found };
     unsafe {
         libc::dl_iterate_phdr(Some(find_us), (&raw mut search).cast());
-        if search.loaded == *loaded {
+        if search.loaded == last.loaded {
             return;
+        }
+        // Where a file was that is gone there may be another one.
+        if search.unloaded == last.unloaded {
+            search.silent = std::mem::take(&mut last.silent);
         }
         libc::dl_iterate_phdr(Some(module), (&raw mut search).cast());
     }
@@ -75,7 +95,7 @@ pub(crate) fn withdraw() {
             clear(at, &closed);
         }
     }
-    *loaded = search.loaded;
+    *last = Last { loaded: search.loaded, unloaded: search.unloaded, silent: search.silent };
 }
 
 fn clear(at: *mut usize, closed: &Range<usize>) {
@@ -137,7 +157,7 @@ impl<'a> File<'a> {
 /// Finds this library; ends the list at its first file if nothing has been loaded since the last time.
 unsafe extern "C" fn find_us(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-    search.loaded = info.dlpi_adds;
+    (search.loaded, search.unloaded) = (info.dlpi_adds, info.dlpi_subs);
     let file = unsafe { File::new(info) };
     let here = (find_us as *const ()).addr();
     if file.parts(PT_LOAD.0).any(|part| part.contains(&here)) {
@@ -153,12 +173,17 @@ unsafe extern "C" fn module(info: *mut libc::dl_phdr_info, _: usize, search: *mu
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     let file = unsafe { File::new(info) };
     let Some(dynamic) = file.parts(PT_DYNAMIC.0).next() else { return 0 };
+    if search.silent.contains(&dynamic.start) {
+        return 0;
+    }
     let module = unsafe { Module::new(file.base, dynamic.start) };
     if module.asks() {
         let page = saturate::<usize>(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
         let whole = |part: Range<usize>| part.start / page * page..part.end / page * page;
         let closed = file.parts(PT_GNU_RELRO.0).next().map_or(0..0, whole);
         module.places(&search.ours, &closed, &mut search.found);
+    } else {
+        search.silent.insert(dynamic.start);
     }
     0
 }
@@ -248,5 +273,31 @@ impl Module {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A library of the C library's that nothing here is linked with.
+    const OTHER: &CStr = c"libBrokenLocale.so.1";
+
+    #[test]
+    fn files_without_references_are_looked_at_once() {
+        let silent = || LAST.lock().unwrap().silent.clone();
+        withdraw();
+        let before = silent();
+        assert!(!before.is_empty());
+        let opened = unsafe { libc::dlopen(OTHER.as_ptr(), libc::RTLD_NOW) };
+        assert!(!opened.is_null());
+        withdraw();
+        let with = silent();
+        assert!(with.len() == before.len() + 1 && with.is_superset(&before));
+        // What is known of others that may be in its place is forgotten.
+        assert_eq!(unsafe { libc::dlclose(opened) }, 0);
+        LAST.lock().unwrap().loaded = 0;
+        withdraw();
+        assert_eq!(silent(), before);
     }
 }

@@ -1,6 +1,7 @@
 //! The modules mapped into the process, as the dynamic loader lists them.
 
-use crate::sites::ModuleRecord;
+use crate::sites::{ModuleRecord, SiteInterner};
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -21,9 +22,20 @@ pub(crate) struct Module {
     pub(crate) is_libc: bool,
     /// Path and build-id.
     pub(crate) record: ModuleRecord,
+    /// Its number among those that frames are interned with, once it has one: the path of each frame's module would be compared.
+    number: Cell<Option<u32>>,
 }
 
 impl Module {
+    /// Its number in the table, which is always the same one.
+    pub(crate) fn number(&self, table: &mut SiteInterner) -> u32 {
+        if let Some(number) = self.number.get() {
+            return number;
+        }
+        let number = table.module(&self.record);
+        self.number.set(Some(number));
+        number
+    }
     /// End of the segment that an address lies in.
     pub(crate) fn segment_end(&self, address: u64) -> Option<u64> {
         self.segments.iter().find(|segment| segment.contains(&address)).map(|segment| segment.end)
@@ -116,7 +128,8 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: libc::size_t, out
     let path = path_of(info.dlpi_name);
     let is_libc = path.rsplit('/').next().is_some_and(|name| name.starts_with("libc.so"));
     let record = ModuleRecord { path, build_id };
-    map.modules.push(Module { start, end, bias: info.dlpi_addr, segments, frame_header, is_libc, record });
+    let (bias, number) = (info.dlpi_addr, Cell::new(None));
+    map.modules.push(Module { start, end, bias, segments, frame_header, is_libc, record, number });
     0
 }
 

@@ -39,8 +39,6 @@ pub struct ModuleRecord {
 pub struct SiteInterner {
     modules: Vec<ModuleRecord>,
     by_module: HashMap<ModuleRecord, u32>,
-    /// The module that was asked for last: that of the next frame, mostly.
-    latest: u32,
     sites: Vec<SiteRecord>,
     by_frames: HashMap<Arc<[SiteFrame]>, SiteId, foldhash::fast::FixedState>,
 }
@@ -63,17 +61,12 @@ impl SiteInterner {
     }
     /// Index of a module, added if new. A library closed and opened again, elsewhere, is the same module.
     pub fn module(&mut self, record: &ModuleRecord) -> u32 {
-        if self.modules.get(self.latest as usize) == Some(record) {
-            return self.latest;
-        }
         if let Some(&i) = self.by_module.get(record) {
-            self.latest = i;
             return i;
         }
         let i = dense(self.modules.len());
         self.modules.push(record.clone());
         self.by_module.insert(record.clone(), i);
-        self.latest = i;
         i
     }
     /// Number of the site with these frames, added if new.

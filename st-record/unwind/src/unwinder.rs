@@ -364,12 +364,14 @@ impl Unwinder {
             return site;
         }
         let mut table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
-        let unknown = ModuleRecord { path: "[unknown]".to_owned(), build_id: String::new() };
         let frame = |&address: &u64| match self.modules.find(address) {
             Some((_, module)) => {
-                SiteFrame { module: table.module(&module.record), offset: address.wrapping_sub(module.bias) }
+                SiteFrame { module: module.number(&mut table), offset: address.wrapping_sub(module.bias) }
             }
-            None => SiteFrame { module: table.module(&unknown), offset: 0 },
+            None => {
+                let unknown = ModuleRecord { path: "[unknown]".to_owned(), build_id: String::new() };
+                SiteFrame { module: table.module(&unknown), offset: 0 }
+            }
         };
         let frames: Vec<SiteFrame> = self.addresses.iter().map(frame).collect();
         let site = table.intern(&frames);

@@ -23,7 +23,7 @@ mod alignment;
 use st_model::num::Exact;
 use std::ops::RangeInclusive;
 
-use self::alignment::{Aligned, Key, Plan, align, keys, weigh};
+use self::alignment::{Aligned, Key, Plan, align, keys, most_common, weigh};
 use super::method::Likeness;
 use super::node::{DEEPEST, Node};
 use super::open::Open;
@@ -34,6 +34,8 @@ const POSITIONS: usize = 16;
 /// Comparisons that an event pays for, and the most that are saved up.
 const CREDIT: usize = 512;
 const SAVED: usize = 1 << 22;
+/// Alignments of so many comparisons or more are not made before it is clear that they may be of use.
+const WORTHWHILE: usize = 64;
 
 /// Finds them, with what credit there is.
 #[derive(Debug, Clone)]
@@ -215,12 +217,12 @@ impl Matcher {
 
     /// How two lists become one that have enough events in common.
     fn fitting(&mut self, first: &[Node], second: &[Node]) -> Option<Plan> {
-        let common = hundredths(self.like.common);
-        self.plan(first, second).filter(|plan| plan.common * 100 >= plan.union * common)
+        self.plan(first, second, hundredths(self.like.common))
     }
 
-    /// How two lists become one; `None` if that costs more than there is credit for.
-    fn plan(&mut self, first: &[Node], second: &[Node]) -> Option<Plan> {
+    /// How two lists become one, if they have so many of a hundred events in common; `None` also if that costs more than there is
+    /// credit for.
+    fn plan(&mut self, first: &[Node], second: &[Node], least: usize) -> Option<Plan> {
         if !self.pay(first.len() + second.len()) {
             return None;
         }
@@ -234,20 +236,37 @@ impl Matcher {
         if !self.pay(middle_x.len() * middle_y.len()) {
             return None;
         }
+        // Of most lists it shows without a table that they have not enough in common. It is paid for all the same: which lists are
+        // tried after them is not to depend on that.
+        if middle_x.len() * middle_y.len() >= WORTHWHILE {
+            let ends = |keys: &[Key], others: &[Key]| -> usize {
+                keys.iter().zip(others).map(|(a, b)| a.leaves.min(b.leaves)).sum()
+            };
+            let (tail_x, tail_y) = (&x[x.len() - suffix..], &y[y.len() - suffix..]);
+            let most = ends(&x[..prefix], &y) + ends(tail_x, tail_y) + most_common(middle_x, middle_y);
+            let all: usize = x.iter().chain(&y).map(|key| key.leaves).sum();
+            if !enough(most, all - most, least) {
+                return None;
+            }
+        }
         let mut steps = vec![Aligned::Both; prefix];
         align(middle_x, middle_y, &mut steps);
         steps.extend(std::iter::repeat_n(Aligned::Both, suffix));
         let (common, union) = weigh(&x, &y, &steps);
-        Some(Plan { first_runs, second_runs, steps, common, union })
+        enough(common, union, least).then_some(Plan { first_runs, second_runs, steps, common, union })
     }
 
     /// Runs of nodes in a list that stand where the other list has a body: its loop, run once.
     fn runs(&self, list: &[Node], other: &[Node]) -> Vec<(usize, usize)> {
         let mut runs: Vec<(usize, usize)> = Vec::new();
-        for key in other.iter().map(Key::of).filter(|key| key.body) {
-            // Most nodes are no bodies, and how they begin and end is not looked at.
-            let bodies = || list.iter().filter(|node| node.as_body().is_some());
-            if bodies().any(|node| Key::of(node).like(key)) {
+        // Most nodes are no bodies, and how they begin and end is not looked at.
+        let bodies = |nodes: &[Node]| -> Vec<Key> {
+            nodes.iter().filter(|node| node.as_body().is_some()).map(Key::of).collect()
+        };
+        let theirs = bodies(other);
+        let own = if theirs.is_empty() { theirs.clone() } else { bodies(list) };
+        for key in theirs {
+            if own.iter().any(|body| body.like(key)) {
                 continue;
             }
             // Runs keep the order of the bodies that they stand for, and do not overlap.
@@ -261,6 +280,11 @@ impl Matcher {
         }
         runs
     }
+}
+
+/// Whether `common` is at least so many hundredths of `union`.
+fn enough(common: usize, union: usize, least: usize) -> bool {
+    common * 100 >= union * least
 }
 
 fn hundredths(percent: u32) -> usize {
@@ -334,7 +358,7 @@ fn whole_plan(first: &[Node], second: &[Node]) -> Plan {
     let mut matcher = Matcher::new(Likeness { window: usize::MAX, length: 0, common: 0 });
     matcher.credit = usize::MAX;
     let longest =
-        if first.len().saturating_mul(second.len()) <= SAVED { matcher.plan(first, second) } else { None };
+        if first.len().saturating_mul(second.len()) <= SAVED { matcher.plan(first, second, 0) } else { None };
     longest.unwrap_or_else(|| Plan {
         first_runs: Vec::new(),
         second_runs: Vec::new(),

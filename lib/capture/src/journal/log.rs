@@ -146,9 +146,9 @@ impl LogWriter {
             put_str(out, &m.path);
             put_str(out, &m.build_id);
         }
-        for s in &r.sites.sites()[from.sites..] {
+        for site in from.sites..r.sites.sites().len() {
             put_u64(out, SITE);
-            put_site(out, &r.sites, s, &[]);
+            put_site(out, &r.sites, site, &[]);
         }
         let rank = r.rank();
         put_objects(out, COMM, &r.objects.comms.entries()[from.comms..], rank);

@@ -19,6 +19,11 @@ impl Key {
     pub(super) fn like(self, other: Self) -> bool {
         self.body == other.body && self.head == other.head && self.tail == other.tail
     }
+
+    /// Any order in which those that are alike follow each other.
+    fn order(&self) -> (Sym, Sym, bool) {
+        (self.head, self.tail, self.body)
+    }
 }
 
 /// A place of the united list: which of the two lists have it.
@@ -51,6 +56,23 @@ pub(super) fn keys(list: &[Node], runs: &[(usize, usize)]) -> Vec<Key> {
     }
     keys.extend(list[at..].iter().map(Key::of));
     keys
+}
+
+/// Events that two lists have in common at most, in whatever order these are. *Cost:* that of sorting them.
+pub(super) fn most_common(x: &[Key], y: &[Key]) -> usize {
+    let sorted = |keys: &[Key]| -> Vec<Key> {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable_by_key(Key::order);
+        keys
+    };
+    let (x, y) = (sorted(x), sorted(y));
+    let leaves = |keys: &[Key]| keys.iter().map(|key| key.leaves).sum::<usize>();
+    let (mut theirs, mut most) = (y.chunk_by(|a, b| a.like(*b)).peekable(), 0);
+    for own in x.chunk_by(|a, b| a.like(*b)) {
+        while theirs.next_if(|y| y[0].order() < own[0].order()).is_some() {}
+        most += theirs.next_if(|y| y[0].like(own[0])).map_or(0, |y| leaves(own).min(leaves(y)));
+    }
+    most
 }
 
 /// The leftmost longest alignment: in gaps the first list's nodes go before the second's.
@@ -104,4 +126,34 @@ pub(super) fn weigh(x: &[Key], y: &[Key], steps: &[Aligned]) -> (usize, usize) {
         union += a.max(b);
     }
     (common, union)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn keys() -> impl Strategy<Value = Vec<Key>> {
+        let key = (0..3_u32, 0..2_u32, any::<bool>(), 1..4_usize);
+        let key = key.prop_map(|(head, tail, body, leaves)| match body {
+            true => Key { body, head, tail, leaves },
+            false => Key { body, head, tail: head, leaves: 1 },
+        });
+        proptest::collection::vec(key, 0..12)
+    }
+
+    proptest! {
+        #[test]
+        fn no_alignment_has_more_in_common(x in keys(), y in keys()) {
+            let mut steps = Vec::new();
+            align(&x, &y, &mut steps);
+            prop_assert!(weigh(&x, &y, &steps).0 <= most_common(&x, &y));
+        }
+
+        #[test]
+        fn a_list_has_all_in_common_with_itself_in_another_order(x in keys()) {
+            let y: Vec<Key> = x.iter().rev().copied().collect();
+            prop_assert_eq!(most_common(&x, &y), x.iter().map(|key| key.leaves).sum::<usize>());
+        }
+    }
 }
