@@ -279,7 +279,8 @@ impl Bounds {
     /// it is off there and in at least as much time on the other side may have opposite signs.
     fn turned(&self, clock: usize, part: usize) -> i64 {
         let (first, last) = self.known[clock];
-        let (about, far) = if part < first { (first, first - part) } else { (last, part.saturating_sub(last)) };
+        let (about, far) =
+            if part < first { (first, first - part) } else { (last, part.saturating_sub(last)) };
         if far == 0 {
             return 0;
         }

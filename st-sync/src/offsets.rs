@@ -243,12 +243,12 @@ mod tests {
 
     #[test]
     fn the_ends_stay_as_steep_as_they_are_after_corrections_that_are_rounded() {
-        // A clock that drifts by half a part in a thousand, corrected three times by next to nothing.
+        // A clock that drifts by half a part in a thousand, corrected three times by next to nothing from before its first comparison.
         let mut map = Map::linear(&clock(&[(0, 7), (1_000_000_007, 500_010)]));
         let long_before = |map: &Map| map.apply(-600_000_000);
         let before = long_before(&map);
-        for by in [1, -1, 1] {
-            map = map.then(&[(100_000_003, by), (500_000_001, -by), (900_000_001, 0)]);
+        for by in [7, -5, 3] {
+            map = map.then(&[(-100_000_003, by), (500_000_001, -by), (1_100_000_001, 0)]);
         }
         assert!(long_before(&map).abs_diff(before) < 1_000, "{} {before}", long_before(&map));
     }

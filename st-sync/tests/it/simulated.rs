@@ -233,7 +233,8 @@ impl Case {
         fakes.extend((1..self.ranks).map(|_| fake(self.shape, self.bend, end, chance)));
         let compared = |r: usize| {
             let busy = |chance: &mut Chance| if self.load > 0 { waits(self.load, chance) } else { 0 };
-            let error = |chance: &mut Chance| if r == 0 { 0 } else { 2_000 + chance.below(6_000) + busy(chance) };
+            let error =
+                |chance: &mut Chance| if r == 0 { 0 } else { 2_000 + chance.below(6_000) + busy(chance) };
             points((begin, end), (self.comparisons, &fakes[r]), chance, error)
         };
         record(&run.calls, &fakes, compared, path);

@@ -100,6 +100,10 @@ fn errors_hold_where_ranks_wait_for_processors() {
     for (errors, method) in all.iter().zip(["linear", "clc"]) {
         let (held, times) = summary(errors);
         let exceeded: Vec<&Errors> = errors.iter().filter(|(stated, truth)| truth > stated).collect();
-        assert!(held >= 95 && times <= 500, "{method}: {held} %, {times} % of {}: {exceeded:?}", errors.len());
+        assert!(
+            held >= 95 && times <= 500,
+            "{method}: {held} %, {times} % of {}: {exceeded:?}",
+            errors.len()
+        );
     }
 }

@@ -91,7 +91,12 @@ mod tests {
     }
 
     /// A child compared with its parent, `rounds` exchanges from a time on; the time when that has ended.
-    fn compared(clocks: [Fake; 2], (rounds, slow): (usize, [i64; 2]), mut now: i64, chance: &mut Chance) -> (Apart, i64) {
+    fn compared(
+        clocks: [Fake; 2],
+        (rounds, slow): (usize, [i64; 2]),
+        mut now: i64,
+        chance: &mut Chance,
+    ) -> (Apart, i64) {
         let (mut apart, [parent, child]) = (Apart::default(), clocks);
         for _ in 0..rounds {
             let sent = now;
@@ -110,7 +115,10 @@ mod tests {
         for case in 0..200 {
             // Mostly late, in one direction more than in the other.
             let slow = [chance.below(100), chance.below(100)];
-            let mut fake = || Fake { ahead: chance.below(10_000_000) - 5_000_000, drift: chance.below(900_000) - 450_000 };
+            let mut fake = || Fake {
+                ahead: chance.below(10_000_000) - 5_000_000,
+                drift: chance.below(900_000) - 450_000,
+            };
             let clocks = [right, fake(), fake(), fake()];
             // A chain: each passes on what it knows, later.
             let (mut own, mut now) = (Offset { local: 0, offset: 0, error: 0 }, 0);

@@ -21,7 +21,7 @@ use std::time::Duration;
 const ROUNDS: usize = 10;
 const FAST: i64 = 20_000;
 /// And no more, where so many have made that no smaller by an eighth: messages take long between these ranks.
-const IN_VAIN: usize = 100;
+const IN_VAIN: usize = 1_000;
 
 /// Polls before another process may have the processor: the other rank may wait for it, or run on another one meanwhile.
 const SPINS: u32 = 1_000;
