@@ -9,8 +9,9 @@ use crate::taut_string::{FARTHEST, Gate, line};
 use st_model::columns::{Comparison, Offset};
 use st_model::num::saturate;
 
-/// How far beyond its ends a further correction is known to stay as it is there, ns.
-const SOME: i64 = 1_000_000;
+/// How far beyond its ends a further correction is known to stay as it is there, ns: what is rounded to ns within that is still
+/// right in minutes.
+const SOME: i64 = 10_000_000;
 /// Steps to the reading of a clock at a time: each makes what is wrong smaller by the clock's drift.
 const TRIES: usize = 8;
 
@@ -80,10 +81,11 @@ impl Map {
             let since = i128::from(t.clamp(first.0, last.0)) - i128::from(a.0);
             a.1.saturating_add(saturate(rise * since / run.max(1)))
         };
-        let beyond = [first.0.saturating_sub(SOME), last.0.saturating_add(SOME)];
-        let moments = way.iter().map(|w| w.0).chain(beyond);
-        let mut locals: Vec<i64> = moments.map(|t| self.reading_at(t)).collect();
-        locals.extend(self.points.iter().map(|p| p.local));
+        let beyond = [first.0.saturating_sub(SOME), last.0.saturating_add(SOME)].map(|t| self.reading_at(t));
+        let mut locals: Vec<i64> = way.iter().map(|w| self.reading_at(w.0)).chain(beyond).collect();
+        // Between points that are close together what is rounded is steep, and would go on for ever.
+        let apart = |local: &i64| beyond.iter().all(|end| local.abs_diff(*end) > SOME.unsigned_abs() / 2);
+        locals.extend(self.points.iter().map(|p| p.local).filter(apart));
         locals.sort_unstable();
         locals.dedup();
         let point = |local: i64| {
@@ -237,6 +239,18 @@ mod tests {
         let points = vec![point(0, 0, 1), point(1_000, 300, 100), point(2_000, 100, 500), point(4_000, 0, 1)];
         let m = Map::linear(&Comparison { points, ..Comparison::default() });
         assert_eq!(m.points(), [point(0, 0, 1), point(1_000, 200, 200), point(4_000, 0, 1)]);
+    }
+
+    #[test]
+    fn the_ends_stay_as_steep_as_they_are_after_corrections_that_are_rounded() {
+        // A clock that drifts by half a part in a thousand, corrected three times by next to nothing from before its first comparison.
+        let mut map = Map::linear(&clock(&[(0, 7), (1_000_000_007, 500_010)]));
+        let long_before = |map: &Map| map.apply(-600_000_000);
+        let before = long_before(&map);
+        for by in [7, -5, 3] {
+            map = map.then(&[(-100_000_003, by), (500_000_001, -by), (1_100_000_001, 0)]);
+        }
+        assert!(long_before(&map).abs_diff(before) < 1_000, "{} {before}", long_before(&map));
     }
 
     #[test]
