@@ -26,7 +26,6 @@ mod recover;
 pub mod rename;
 mod save;
 pub mod script;
-pub mod size;
 pub mod summary;
 pub mod target;
 mod tool;
