@@ -13,6 +13,7 @@ use st_cli::{
 };
 use st_explain::Folding;
 use st_model::calls::Lane;
+use st_model::num::Exact as _;
 use st_model::section::Section;
 use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone, keep_lowest};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
@@ -294,7 +295,12 @@ fn finish(
     }
     report(args, &clusters, all.dropped);
     if !args.keep_all {
-        clusters.sections.iter().try_for_each(|s| writer.section(s))?;
+        let all = Amount::Things("clusters", clusters.sections.len().to_u64());
+        let writing = args.talk.progress(NAME, "writing", all);
+        for section in &clusters.sections {
+            writer.section(section)?;
+            writing.advance(1);
+        }
     }
     if args.keeping.waits != Waits::Never {
         whole.explanation.iter().try_for_each(|e| writer.explanation(e))?;

@@ -254,7 +254,7 @@ proptest! {
         };
         let (aligned, lists) = (laid_out(Layout::Aligned), laid_out(Layout::Lists));
         let merged = merge(all, false).unwrap();
-        prop_assert_eq!(&threaded.finish_with(3), &merged);
+        prop_assert_eq!(&threaded.finish_with(3, &|_| ()), &merged);
         prop_assert!(structure_size(&merged) <= structure_size(&aligned) + 64);
         let mut structural = Merger::new(false).loops(Loops::Structural);
         parts.into_iter().for_each(|s| structural.add(s).unwrap());
@@ -316,7 +316,7 @@ proptest! {
         let merged = m.finish();
         let mut other = Merger::new(false).with_loss(lossy.clone());
         sections.iter().for_each(|s| other.add(s.clone()).unwrap());
-        prop_assert_eq!(&other.finish_with(3), &merged);
+        prop_assert_eq!(&other.finish_with(3, &|_| ()), &merged);
 
         // Each histogram has counted every value.
         let seen = seen(&merged, &sections);
