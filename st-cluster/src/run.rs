@@ -266,14 +266,14 @@ fn finish(
 ) -> Result<()> {
     whole.remark(NAME, &args.talk);
     let how = all.tree.how().clone();
-    let (sections, budget) = (all.tree.finish()?, args.steps.budget());
+    let (sections, budget) = (all.tree.finish()?, args.input.steps.budget());
     if how.0.signatures == Signatures::Paper {
         // Each call is looked at, not only the loops.
         sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
     }
     if all.dropped && args.folded() > 0 {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
-        let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
+        let (budget, tell) = (args.input.steps.budget(), |n| explaining.advance(n));
         let unkept = all.folding.keep(&mut whole.explanation, &sections, events, &budget, &tell);
         match unkept {
             Some(why) if why.is_a_choice() => args.talk.note(NAME, why),

@@ -103,7 +103,7 @@ fn merging(args: &Args) -> Result<Merging> {
         users,
         lossy: args.lossy(),
         watch_tags: args.drop_tags,
-        budget: args.steps.budget(),
+        budget: args.input.steps.budget(),
     })
 }
 
@@ -245,7 +245,7 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
         args.talk.progress(NAME, "merging", Amount::Things("ranks", sections.iter().map(ranks).sum()));
     if all.dropped && !args.keep_columns {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
-        let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
+        let (budget, tell) = (args.input.steps.budget(), |n| explaining.advance(n));
         let unkept = all.folding.keep(&mut whole.explanation, &sections, events, &budget, &tell);
         if let Some(Unkept::Spent(threads)) = unkept {
             whole.header.options.insert(SPENT.to_owned(), threads.into());

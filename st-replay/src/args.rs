@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use st_cli::Mpi;
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::{StreamIn, Talk};
 use st_cli::quantity::duration;
 
 use crate::cut::Limit;
@@ -118,9 +118,6 @@ pub struct Args {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show it as help")]
     pub input: StreamIn,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "clap would show it as help")]
-    pub steps: Steps,
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show it as help")]
     pub talk: Talk,

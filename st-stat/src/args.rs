@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_cli::Symbols;
-use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{Asked, StreamIn, Talk, TextOut};
 use st_cli::quantity::in_nanoseconds;
 
 pub use self::compare::DiffArgs;
@@ -315,9 +315,6 @@ pub struct MapeArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// How much work a trace may be.
-    #[command(flatten)]
-    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -64,7 +64,7 @@ impl Reading {
 /// Surveys a trace: what was found, and what could not be matched, in words.
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     // Until one has times, none is read: there may be any number of calls.
-    let (mut timed, mut untimed, budget) = (false, Vec::new(), args.of.steps.budget());
+    let (mut timed, mut untimed, budget) = (false, Vec::new(), args.of.input.steps.budget());
     let mut reading = Reading::within(&budget);
     let whole = each_section(&args.of.inputs, &args.of.input.shown(NAME, &args.of.talk), |_, section| {
         if section.histograms().next().is_some() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{Steps, StreamIn, StreamOut, Talk};
+use st_cli::options::{StreamIn, StreamOut, Talk};
 use st_cli::quantity::in_nanoseconds;
 
 use crate::clc::GAMMA_UNITS;
@@ -70,9 +70,6 @@ pub struct Args {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
     /// Where the result goes.
     #[command(flatten)]
     pub output: StreamOut,

@@ -75,7 +75,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         None => Ok(()),
     };
     team.agree(exact)?;
-    let budget = args.steps.budget();
+    let budget = args.input.steps.budget();
     let affordable = traces.files().iter().try_for_each(|file| {
         // Messages are kept, and looked at again.
         let spent = file.sections.iter().try_for_each(|section| budget.spend(section, None, 2));
