@@ -89,9 +89,9 @@ impl Trace {
         options.extend(partial.then(|| ("partial", OsString::new())));
         options.extend(quiet.then(|| ("quiet", OsString::new())));
         let inputs = paths.iter().map(|path| path.clone().into_os_string()).collect();
-        st_cli::allow_journals(max_steps);
         let mut stream = StreamIn::default();
         stream.partial = partial;
+        stream.steps = Steps { max_steps };
         let input = Input {
             paths,
             stream,
@@ -148,7 +148,7 @@ impl Trace {
             let all: Vec<&str> = which.1.columns.iter().map(|column| column.name).collect();
             return Err(refused(format!("{unknown}: {name} has no such column; it has {}", all.join(", "))));
         }
-        let (source, steps) = (self.source.clone(), self.steps.clone());
+        let (source, steps) = (self.source.clone(), self.steps);
         let room = most_bytes.map_or_else(Room::free, Room::of);
         wait(py, move |stop| {
             let make = || Rows::new(which, columns.as_deref(), &room);

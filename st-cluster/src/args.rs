@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{Asked, Keeping, Steps, StreamIn, StreamOut, Talk};
+use st_cli::options::{Asked, Keeping, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::{self, Options, Tolerance};
 use st_reduce::options::{Forced, Known};
 use st_reduce::user::Error;
@@ -88,9 +88,6 @@ pub struct Args {
     /// What is kept of waits.
     #[command(flatten)]
     pub keeping: Keeping,
-    /// How much work a trace may be.
-    #[command(flatten)]
-    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -13,6 +13,7 @@ use st_cli::{
 };
 use st_explain::Folding;
 use st_model::calls::Lane;
+use st_model::num::Exact as _;
 use st_model::section::Section;
 use st_reduce::cluster::{Clustering, Clusters, Error, Signatures, alone, keep_lowest};
 use st_reduce::tree::{self, Parts, RADIX, Tree};
@@ -265,14 +266,14 @@ fn finish(
 ) -> Result<()> {
     whole.remark(NAME, &args.talk);
     let how = all.tree.how().clone();
-    let (sections, budget) = (all.tree.finish()?, args.steps.budget());
+    let (sections, budget) = (all.tree.finish()?, args.input.steps.budget());
     if how.0.signatures == Signatures::Paper {
         // Each call is looked at, not only the loops.
         sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
     }
     if all.dropped && args.folded() > 0 {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
-        let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
+        let (budget, tell) = (args.input.steps.budget(), |n| explaining.advance(n));
         let unkept = all.folding.keep(&mut whole.explanation, &sections, events, &budget, &tell);
         match unkept {
             Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
@@ -294,7 +295,12 @@ fn finish(
     }
     report(args, &clusters, all.dropped);
     if !args.keep_all {
-        clusters.sections.iter().try_for_each(|s| writer.section(s))?;
+        let all = Amount::Things("clusters", clusters.sections.len().to_u64());
+        let writing = args.talk.progress(NAME, "writing", all);
+        for section in &clusters.sections {
+            writer.section(section)?;
+            writing.advance(1);
+        }
     }
     if args.keeping.waits != Waits::Never {
         whole.explanation.iter().try_for_each(|e| writer.explanation(e))?;

@@ -4,7 +4,7 @@ use st_model::num::Exact;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{Keeping, Steps, StreamIn, StreamOut, Talk};
+use st_cli::options::{Keeping, StreamIn, StreamOut, Talk};
 use st_reduce::cluster::Tolerance;
 use st_reduce::distributions::{ERROR, LEAST};
 use st_reduce::kept::Kept;
@@ -145,9 +145,6 @@ pub struct Args {
     /// What is kept of waits.
     #[command(flatten)]
     pub keeping: Keeping,
-    /// How much work a trace may be.
-    #[command(flatten)]
-    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -103,7 +103,7 @@ fn merging(args: &Args) -> Result<Merging> {
         users,
         lossy: args.lossy(),
         watch_tags: args.drop_tags,
-        budget: args.steps.budget(),
+        budget: args.input.steps.budget(),
     })
 }
 
@@ -245,7 +245,7 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
         args.talk.progress(NAME, "merging", Amount::Things("ranks", sections.iter().map(ranks).sum()));
     if all.dropped && !args.keep_columns {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));
-        let (budget, tell) = (args.steps.budget(), |n| explaining.advance(n));
+        let (budget, tell) = (args.input.steps.budget(), |n| explaining.advance(n));
         let unkept = all.folding.keep(&mut whole.explanation, &sections, events, &budget, &tell);
         if let Some(Unkept::Spent(threads)) = unkept {
             whole.header.options.insert(SPENT.to_owned(), threads.into());
@@ -266,7 +266,6 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
         merging.advance(ranks);
     }
     drop(merging);
-    let writing = args.talk.progress(NAME, "writing", Amount::Unknown);
     if args.drop_tags
         && let Err(why) = merger.drop_tags()
     {
@@ -276,7 +275,6 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
         args.talk.warn(NAME, format_args!("times that are rounded to {before} ns already stay as they are"));
     }
     write(args, merger, &mut whole, &mut out)?;
-    drop(writing);
     out.commit()
 }
 
@@ -285,7 +283,10 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
         whole.provenance.push(step(NAME));
     }
     let options = args.output.write_options(out);
-    let mut section = merger.finish_with(args.threads());
+    let finishing = args.talk.progress(NAME, "finishing", Amount::Things("parts", merger.parts()));
+    let mut section = merger.finish_with(args.threads(), &|n| finishing.advance(n));
+    drop(finishing);
+    let writing = args.talk.progress(NAME, "writing", Amount::Unknown);
     args.kept().apply(&mut section, &mut whole.header);
     let mut writer = Writer::new(out, &whole.header, options)?;
     writer.threads(args.threads())?;
@@ -297,5 +298,6 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
         whole.explanation.iter().try_for_each(|e| writer.explanation(e))?;
     }
     writer.finish()?;
+    drop(writing);
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! The command line.
 
-use crate::size::parse_size;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use st_cli::options::Talk;
-use st_cli::quantity::within;
+use st_cli::quantity::{memory, within};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -33,7 +32,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Recording")]
     pub time: Time,
     /// After this much per rank exact times stop, and sketches go on. Looked at about every 16,384 events of a thread; --time sketch has none
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size, help_heading = "Recording")]
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory, help_heading = "Recording")]
     pub time_budget: u64,
     /// How loops are found: not at all, by iterations of equal structure, or also by iterations that have some calls of their
     /// own, where that is smaller. No call is lost in any case

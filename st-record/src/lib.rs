@@ -26,7 +26,6 @@ mod recover;
 pub mod rename;
 mod save;
 pub mod script;
-pub mod size;
 pub mod summary;
 pub mod target;
 mod tool;
@@ -73,8 +72,6 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> ExitCode {
-    // What a job has left is taken, however long it ran.
-    st_cli::allow_journals(u64::MAX);
     if let Some(option) = args.passed_on().filter(|_| Launch::current().is_none_or(|l| l.rank == 0)) {
         let text = "is passed on to the command that it follows; options of st-record come before that";
         args.talk.warn(TOOL, format_args!("{option} {text}"));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use st_cli::Input;
+use st_cli::options::Steps;
 use st_model::names::Names;
 use st_model::sites::SiteTable;
 use st_stream::{ReadOptions, call_sites};
@@ -32,7 +33,7 @@ pub struct Found {
 pub fn sites(streams: &[PathBuf]) -> Result<SiteTable> {
     let mut all = SiteTable::new();
     for path in streams {
-        let from = Input::open(path)?;
+        let from = Input::open(path, &Steps::ANY)?;
         all.unite(&call_sites(from, ReadOptions::default()).with_context(|| path.display().to_string())?);
     }
     Ok(all)

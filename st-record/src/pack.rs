@@ -4,7 +4,7 @@ use crate::args::Naming;
 use crate::levels::Levels;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
-use st_cli::options::Talk;
+use st_cli::options::{Steps, Talk};
 use st_cli::{Amount, Input, recording, streams_in};
 use st_model::anonymise::Anonymiser;
 use st_model::header::UNRECORDED;
@@ -196,7 +196,8 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
 fn recovered(path: &Path, notes: &mut Notes) -> Result<PathBuf> {
     let told = || path.display().to_string();
     let stream = path.with_extension("").with_extension("st");
-    io::copy(&mut Input::open(path)?, &mut File::create(&stream).with_context(told)?).with_context(told)?;
+    io::copy(&mut Input::open(path, &Steps::ANY)?, &mut File::create(&stream).with_context(told)?)
+        .with_context(told)?;
     count(&stream, notes)?;
     notes.silent += 1;
     notes.ended += 1;
@@ -357,7 +358,8 @@ pub fn pack(
 }
 
 pub(crate) fn open(path: &Path) -> Result<Reader<Input>> {
-    Reader::new(Input::open(path)?, ReadOptions::default()).with_context(|| path.display().to_string())
+    Reader::new(Input::open(path, &Steps::ANY)?, ReadOptions::default())
+        .with_context(|| path.display().to_string())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
-use st_cli::options::StreamIn;
+use st_cli::options::{Steps, StreamIn};
 use st_cli::{Output, Status, UsageError, each_section, report, streams_in};
 
 use crate::args::Args;
@@ -38,7 +38,8 @@ fn all(args: &Args) -> Result<()> {
             false => vec![path],
         };
         // What is copied frame by frame below would not be looked into: what is wrong is left as it is.
-        let input = StreamIn::default().shown(TOOL, &args.talk);
+        let mut input = StreamIn::default().shown(TOOL, &args.talk);
+        input.steps = Steps::ANY;
         each_section(&mine, &input, |_, _| Ok(()))?.remark(TOOL, &args.talk);
         streams.extend(mine);
     }

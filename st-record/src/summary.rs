@@ -2,6 +2,7 @@
 
 use crate::pack::Notes;
 use st_cli::counted;
+use st_model::num::Exact as _;
 use st_stream::TimeBytes;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -119,7 +120,7 @@ impl Summary<'_> {
             Some(p) => drop(write!(cost, " ({}.{} %)", p / 10, p % 10)),
         }
         if n.silent > 0 {
-            let _ = write!(cost, " on the {} ranks that told", n.told.len());
+            let _ = write!(cost, " on the {} that told", counted(n.told.len().to_u64(), "rank"));
         }
         let merging = n.merging.map_or(0, |[sum, ..]| sum);
         for (what, ns) in [("merging", merging), ("interim reductions", n.interims[2])] {
@@ -253,6 +254,8 @@ mod tests {
         let line = Summary { ended: Some(&ended(9)), ..summary(&notes) }.line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
         assert!(line.contains("(2.4 %) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
+        let one = Notes { told: [0].into(), ..notes.clone() };
+        assert!(summary(&one).line().contains(" on the 1 rank that told"), "{}", summary(&one).line());
         assert!(line.contains("recording failed on 2 (no room)"), "{line}");
         assert!(
             line.contains("stopped at the budget on 1 of 4 ranks") && line.ends_with("killed by signal 9"),

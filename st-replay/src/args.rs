@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Parser;
 use st_cli::Mpi;
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::{StreamIn, Talk};
+use st_cli::quantity::duration;
 
 use crate::cut::Limit;
 use crate::factor::Factor;
@@ -94,10 +96,10 @@ pub struct Args {
     /// lacks its message and all have taken part in the same collective operations
     #[arg(long, value_name = "LIMIT", help_heading = "What if")]
     pub stop_after: Option<Limit>,
-    /// End with status 1, naming rank and call site, when a call takes so many seconds and ten times as long as it did when
-    /// it was recorded; 0: wait for ever
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, help_heading = "Replay")]
-    pub watchdog: u64,
+    /// End with status 1, naming rank and call site, when a call takes so many seconds (or 500ms, 5m) and ten times as long as it
+    /// did when it was recorded; 0: wait for ever
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = duration, help_heading = "Replay")]
+    pub watchdog: Duration,
 
     /// Tell on standard error how far the first rank has come, again and again (default: if that is a terminal, and not -q)
     #[arg(long, help_heading = "Talk")]
@@ -116,9 +118,6 @@ pub struct Args {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show it as help")]
     pub input: StreamIn,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "clap would show it as help")]
-    pub steps: Steps,
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show it as help")]
     pub talk: Talk,

@@ -58,7 +58,7 @@ fn run(args: &Args) -> Result<Ended> {
         let job = Launch { mpi: args.mpi.or(job.mpi), ..job };
         match engine::become_engine(TOOL, &job)? {}
     }
-    let spooled = spool(&args.trace)?;
+    let spooled = spool(&args.trace, args)?;
     let trace = spooled.as_ref().map_or(args.trace.as_path(), |file| file.path());
     let (preflight, whole) = survey(trace, args)?;
     remark(&preflight, &whole, args);
@@ -86,7 +86,7 @@ pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
     let left_out = args.skip_unsupported.then_some(LeftOut { files: args.io.is_none() });
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut found = HashSet::new();
-    let budget = args.steps.budget();
+    let budget = args.input.steps.budget();
     let shown = args.input.shown(TOOL, &args.talk);
     let whole = each_section(&[trace.to_owned()], &shown, |_, section| {
         if !args.unchecked {
@@ -153,11 +153,11 @@ pub fn stops(trace: &Path, args: &Args) -> Result<Option<BTreeMap<u32, Stop>>> {
 }
 
 /// A copy of standard input, if the trace comes from there: every rank opens it for itself.
-fn spool(trace: &Path) -> Result<Option<NamedTempFile>> {
+fn spool(trace: &Path, args: &Args) -> Result<Option<NamedTempFile>> {
     if trace.as_os_str() != "-" {
         return Ok(None);
     }
-    let mut input = Input::open(trace)?;
+    let mut input = Input::open(trace, &args.input.steps)?;
     let what = "temporary copy of standard input";
     // Errors name it.
     let mut copy =

@@ -17,7 +17,7 @@ pub fn of_rank(path: &Path, input: &StreamIn, rank: u32) -> Result<Section> {
     for path in expand(&[path.to_owned()])? {
         let input_name = path.display().to_string();
         let place = || input_name.clone();
-        let file = Input::open(&path)?.seekable(None)?;
+        let file = Input::open(&path, &input.steps)?.seekable(None)?;
         let mut reader = Reader::new(file, ReadOptions { partial: input.partial }).with_context(place)?;
         if let Some(places) = reader.index().with_context(place)? {
             let Some(found) = places.iter().find(|p| p.ranks.contains(rank)) else { continue };

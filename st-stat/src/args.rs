@@ -15,7 +15,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use st_cli::Symbols;
-use st_cli::options::{Asked, Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{Asked, StreamIn, Talk, TextOut};
+use st_cli::quantity::in_nanoseconds;
 
 pub use self::compare::DiffArgs;
 use self::compare::percent;
@@ -257,12 +258,12 @@ pub enum SizesBy {
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = VIOLATIONS)]
 pub struct ViolationsArgs {
-    /// Least time of a message within a node, in ns [default: as st-sync has it, the shortest that one takes in the trace; 0 if
-    /// one arrives before it was sent]
-    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    /// Least time of a message within a node, in ns or with its unit (1.5us) [default: as st-sync has it, the shortest that one takes
+    /// in the trace; 0 if one arrives before it was sent]
+    #[arg(long, value_name = "NS", value_parser = in_nanoseconds)]
     pub lmin_intra: Option<i64>,
-    /// Least time of a message between nodes, in ns [default: as for --lmin-intra]
-    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    /// Least time of a message between nodes [default: as for --lmin-intra]
+    #[arg(long, value_name = "NS", value_parser = in_nanoseconds)]
     pub lmin_inter: Option<i64>,
     /// List the pairs of ranks that violated messages go between, most first
     #[arg(long)]
@@ -314,9 +315,6 @@ pub struct MapeArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// How much work a trace may be.
-    #[command(flatten)]
-    pub steps: Steps,
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -27,7 +27,7 @@ struct Timed {
 impl Timed {
     fn read(of: &Explaining) -> Result<Self> {
         let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
-        let budget = of.steps.budget();
+        let budget = of.input.steps.budget();
         sections.iter().try_for_each(|s| budget.spend_rows(s))?;
         let clocks = Clocks::of(&sections, &budget)?;
         if !clocks.exact {
@@ -62,7 +62,7 @@ pub(crate) fn at(args: &AtArgs) -> Result<Status> {
     let of = &args.of;
     let timed = Timed::read(of)?;
     let sites = args.symbols.call_sites((input::NAME, &of.talk), timed.sections.iter().map(|s| &s.sites));
-    let moments = timed.moments(nanoseconds(args.time), &of.steps)?;
+    let moments = timed.moments(nanoseconds(args.time), &of.input.steps)?;
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
     if of.format == Format::Text {
@@ -206,8 +206,8 @@ pub(crate) fn between(args: &BetweenArgs) -> Result<Status> {
     let timed = Timed::read(of)?;
     let named = timed.sections.iter().filter(|_| args.by == BetweenBy::Site).map(|s| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &of.talk), named);
-    let (budget, mut spent) = (of.steps.budget(), BTreeMap::new());
-    for (section, moment) in timed.moments(from, &of.steps)? {
+    let (budget, mut spent) = (of.input.steps.budget(), BTreeMap::new());
+    for (section, moment) in timed.moments(from, &of.input.steps)? {
         add(&mut spent, section, moment, from..to, args.by, &sites, &budget)?;
     }
     let mut out = Output::text(&of.output.output)?;

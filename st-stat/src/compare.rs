@@ -182,7 +182,7 @@ fn said_of_commands([a, b]: [(&str, &str); 2], again: bool, talk: &Talk) {
 pub(crate) fn compare(args: &DiffArgs) -> Result<Status> {
     let how = Reading { symbols: &args.symbols, input: &args.input, talk: &args.talk };
     let both = [Compared::read(&args.a, &how)?, Compared::read(&args.b, &how)?];
-    let budget = args.steps.budget();
+    let budget = args.input.steps.budget();
     if args.time { compare_times(&both, &how, &budget, args) } else { compare_calls(&both, &budget, args) }
 }
 

@@ -86,7 +86,7 @@ impl Explained {
         otherwise: Otherwise,
         analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
-        let Explaining { inputs, input, steps, talk, .. } = of;
+        let Explaining { inputs, input, talk, .. } = of;
         let (mut whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
@@ -94,7 +94,7 @@ impl Explained {
         // Of all ranks of the job together it is known, not of those that are left.
         let queued = whole.header.queued.filter(|_| whole.complete);
         let crowded = crowded(&whole.header, &sections);
-        let budget = steps.budget();
+        let budget = input.steps.budget();
         let kept = whole
             .explanation
             .take()

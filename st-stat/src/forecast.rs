@@ -34,7 +34,8 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<Status> {
         let (asked, run) = (shown(args.time), shown(run));
         bail!(UsageError(format!("--for {asked}: the trace is of a longer run, {run}")));
     }
-    let parts = parts(&trace, args.time / run, &args.steps.budget()).with_context(|| sizes.name.clone())?;
+    let parts =
+        parts(&trace, args.time / run, &args.input.steps.budget()).with_context(|| sizes.name.clone())?;
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     if args.format == Format::Text {

@@ -63,7 +63,7 @@ pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
     let meant = sites.meant(&args.site);
     let wanted =
         |name: &str, site: Option<u32>| name == args.site || site.is_some_and(|n| meant.contains(&n));
-    let (all, any) = gathered(&sections, &sites, wanted, &args.of.steps.budget())?;
+    let (all, any) = gathered(&sections, &sites, wanted, &args.of.input.steps.budget())?;
     if all.is_empty() && any {
         bail!(Lacking(format!("the trace holds no times of {}", args.site)));
     }

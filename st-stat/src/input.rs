@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::{StreamIn, Talk};
 use st_cli::{Whole, each_section};
 use st_match::volume::Graphs;
 use st_model::section::Section;
@@ -31,10 +31,9 @@ impl Error for Lacking {}
 pub(crate) fn profiled(
     paths: &[PathBuf],
     input: &StreamIn,
-    steps: &Steps,
     talk: &Talk,
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
-    let (mut sections, budget) = (Vec::new(), steps.budget());
+    let (mut sections, budget) = (Vec::new(), input.steps.budget());
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
         budget.spend(&section, None, 1)?;
         sections.push(section);

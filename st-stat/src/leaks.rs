@@ -23,7 +23,7 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     if !whole.complete {
         bail!(Lacking("the stream does not hold the end of the run, where leaks show".into()));
     }
-    let budget = of.steps.budget();
+    let budget = of.input.steps.budget();
     let mut leaks = Leaks::of(&sections, &budget)?;
     match unmatchable(&whole, &sections) {
         None => leaks.add_unmatched(&sections, &budget)?,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::{StreamIn, Talk};
 use st_cli::{InvalidStream, UsageError, each_section, reads};
 use st_model::anonymise::PROGRAM;
 use st_model::calls::{CallId, CallTable, Kind};
@@ -72,12 +72,12 @@ impl Run {
 ///
 /// If a trace cannot be read, has no times, or has no partner, or its partner is of another program, or of other ranks, or there are more ranks
 /// than may be looked at.
-pub fn pairs(paths: &[PathBuf], input: &StreamIn, steps: &Steps, talk: &Talk) -> Result<Vec<Run>> {
+pub fn pairs(paths: &[PathBuf], input: &StreamIn, talk: &Talk) -> Result<Vec<Run>> {
     if !paths.len().is_multiple_of(2) {
         let n = paths.len();
         bail!(UsageError(format!("traces come in pairs, a recorded one and that of its replay: not {n}")));
     }
-    let budget = steps.budget();
+    let budget = input.steps.budget();
     let run = |pair: &[PathBuf]| {
         let of = |path: &Path| times(path, input, &budget, talk);
         let [a, b] = [of(&pair[0])?, of(&pair[1])?];

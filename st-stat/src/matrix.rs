@@ -31,7 +31,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
     if sections.iter().any(|s| s.histograms().next().is_some()) {
         of.talk.warn(input::NAME, "parameters are histograms: what ranks send to each other is drawn");
     }
-    let budget = of.steps.budget();
+    let budget = of.input.steps.budget();
     let flows = flows(&sections, &budget)?;
     let asked = clusters::by_asked(&whole.provenance);
     let groups = match args.by {

@@ -45,7 +45,7 @@ struct Messages {
 pub(crate) fn messages(args: &MessagesArgs) -> Result<Status> {
     let of = &args.of;
     let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
-    let messages = Messages::of(&sections, &of.steps.budget(), &of.talk)?;
+    let messages = Messages::of(&sections, &of.input.steps.budget(), &of.talk)?;
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);

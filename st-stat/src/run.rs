@@ -118,7 +118,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
         };
         bail!(UsageError(format!("{word}: there is no such file, {how}")));
     }
-    let (whole, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.steps, &args.of.talk)?;
+    let (whole, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.talk)?;
     let mut out = Output::text(&args.of.output.output)?;
     // Only where ranks ended is said by call sites.
     let ended = sections.iter().any(|(s, _)| !s.ended.is_empty());
@@ -151,7 +151,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
 fn list_spread(args: &CallsArgs) -> Result<Status> {
     let (_, sections) = input::sections(&args.of.inputs, &args.of.input, &args.of.talk)?;
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), sections.iter().map(|s| &s.sites));
-    let (all, _) = hist::gathered(&sections, &sites, |_, _| true, &args.of.steps.budget())?;
+    let (all, _) = hist::gathered(&sections, &sites, |_, _| true, &args.of.input.steps.budget())?;
     if all.is_empty() {
         bail!("the trace holds no times: record without --time none");
     }
@@ -167,7 +167,7 @@ fn list_calls(args: &CallsArgs) -> Result<Status> {
     if args.spread {
         return list_spread(args);
     }
-    let (_, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.steps, &args.of.talk)?;
+    let (_, sections) = input::profiled(&args.of.inputs, &args.of.input, &args.of.talk)?;
     let told = exact::source(sections.iter().map(|(section, _)| section));
     told.into_iter().for_each(|how| args.of.talk.note(input::NAME, how));
     let mut out = Output::text(&args.of.output.output)?;
@@ -231,7 +231,7 @@ fn list_violations(args: &ViolationsArgs) -> Result<Status> {
 fn list_clusters(args: &ClustersArgs) -> Result<Status> {
     let (whole, sections) = input::sections(&args.of.inputs, &args.of.input, &args.of.talk)?;
     let asked = args.asked.asked || clusters::by_asked(&whole.provenance);
-    let budget = args.of.steps.budget();
+    let budget = args.of.input.steps.budget();
     sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
     let clustering =
         args.of.talk.progress(input::NAME, "clustering", Amount::Things("ranks", sections.len().to_u64()));
@@ -270,7 +270,7 @@ fn list_clusters(args: &ClustersArgs) -> Result<Status> {
 fn errors(args: &MapeArgs) -> Result<Status> {
     let runs = match &args.runs {
         Some(path) => mape::table(path)?,
-        None => mape::pairs(&args.traces, &args.input, &args.steps, &args.talk)?,
+        None => mape::pairs(&args.traces, &args.input, &args.talk)?,
     };
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);

@@ -103,7 +103,7 @@ impl Sizes {
                 first.display()
             )));
         }
-        let mut from = Input::open(stream)?;
+        let mut from = Input::open(stream, &input.steps)?;
         let name = from.name().to_owned();
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).with_context(|| name.clone())?;

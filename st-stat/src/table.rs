@@ -207,8 +207,9 @@ impl Table {
             let (n, sum) = widths.iter().flatten().fold((0usize, 0), |(n, sum), w| (n + 1, sum + w + 2));
             if n == 0 { 0 } else { (sum - 2).saturating_sub(room) }
         };
+        // What stands first says what a row is of: it is cut short last.
         let cut = |widths: &mut Vec<Option<usize>>, fit: Fit, least: usize| {
-            for (i, column) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == fit) {
+            for (i, column) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == fit).rev() {
                 let excess = excess(widths);
                 if let Some(w) = &mut widths[i] {
                     let least = least.max(column.title.chars().count()).min(*w);
@@ -333,6 +334,16 @@ mod tests {
         assert_eq!(form(&table(), Format::Csv, 10), csv);
         let json = "{\"function\":\"MPI_Send\",\"calls\":1200,\"max_ns\":1500,\"site\":\"main a.c:1\"}";
         assert_eq!(form(&table(), Format::Json, 10).lines().next(), Some(json));
+    }
+
+    #[test]
+    fn what_a_row_is_of_is_cut_short_after_what_is_said_of_it() {
+        let columns = vec![Column::left("part", "part"), Column::left("since", "cause")];
+        let row =
+            ["call sites, objects, heads", "the program's, and what comes with exact times"].map(Cell::text);
+        let t = Table { columns, rows: vec![row.to_vec()], total: None };
+        let text = form(&t, Format::Text, 60);
+        assert!(text.contains("call sites, objects, heads  the program's, and what comes "), "{text}");
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn groups(args: &TimelineArgs, explained: &Explained) -> Result<Option<RankGroup
         RanksBy::Rank => None,
         RanksBy::Node => Some(RankGroups::nodes(sections)),
         RanksBy::Cluster => {
-            let budget = args.of.steps.budget();
+            let budget = args.of.input.steps.budget();
             sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
             let asked = clusters::by_asked(&explained.whole.provenance);
             // Clusters are not found by when calls were: one section at a time has a copy of that.

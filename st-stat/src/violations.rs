@@ -7,6 +7,7 @@ use st_match::graph::{Barriers, Latency, Matcher, Survey, Tally, survey};
 use st_model::columns::Column;
 use st_model::num::Exact as _;
 use st_model::section::Section;
+use st_model::steps::Budget;
 
 use crate::args::ViolationsArgs;
 use crate::input::{Lacking, NAME};
@@ -22,13 +23,11 @@ struct Reading {
     unit: u32,
 }
 
-impl Default for Reading {
-    fn default() -> Self {
-        Self { matcher: Matcher::new(Barriers::default()), times: Vec::new(), unit: 1 }
-    }
-}
-
 impl Reading {
+    fn within(budget: &Budget) -> Self {
+        Self { matcher: Matcher::within(Barriers::default(), budget.clone()), times: Vec::new(), unit: 1 }
+    }
+
     /// Told is how many times have been looked at: each is twice.
     fn survey(self, latency: Latency, tell: &dyn Fn(u64)) -> Result<(Survey, Vec<String>)> {
         let Self { matcher, times, unit } = self;
@@ -64,9 +63,9 @@ impl Reading {
 
 /// Surveys a trace: what was found, and what could not be matched, in words.
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
-    let mut reading = Reading::default();
     // Until one has times, none is read: there may be any number of calls.
-    let (mut timed, mut untimed, budget) = (false, Vec::new(), args.of.steps.budget());
+    let (mut timed, mut untimed, budget) = (false, Vec::new(), args.of.input.steps.budget());
+    let mut reading = Reading::within(&budget);
     let whole = each_section(&args.of.inputs, &args.of.input.shown(NAME, &args.of.talk), |_, section| {
         if section.histograms().next().is_some() {
             bail!("parameters are histograms (st-merge --histogram): messages cannot be matched");
@@ -98,7 +97,8 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
 ///
 /// If it takes more steps than are allowed, or times are too coarse.
 pub(crate) fn survey_of(sections: &[Section], steps: &Steps) -> Result<Survey> {
-    let (mut reading, budget) = (Reading::default(), steps.budget());
+    let budget = steps.budget();
+    let mut reading = Reading::within(&budget);
     for section in sections {
         budget.spend(section, None, 2)?;
         reading.add(section)?;

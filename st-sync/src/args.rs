@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use st_cli::options::{Steps, StreamIn, StreamOut, Talk};
+use st_cli::options::{StreamIn, StreamOut, Talk};
+use st_cli::quantity::in_nanoseconds;
 
 use crate::clc::GAMMA_UNITS;
 
@@ -39,19 +40,19 @@ pub struct Args {
     /// How times are corrected
     #[arg(long, value_enum, default_value_t)]
     pub method: Method,
-    /// Least time of a message within a node, in ns [default: the shortest that one takes in the trace once clocks are
-    /// interpolated; 0 if one still arrives before it was sent]
-    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    /// Least time of a message within a node, in ns or with its unit (1.5us) [default: the shortest that one takes in the trace once
+    /// clocks are interpolated; 0 if one still arrives before it was sent]
+    #[arg(long, value_name = "NS", value_parser = in_nanoseconds)]
     pub lmin_intra: Option<i64>,
-    /// Least time of a message between nodes, in ns [default: as for --lmin-intra]
-    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    /// Least time of a message between nodes [default: as for --lmin-intra]
+    #[arg(long, value_name = "NS", value_parser = in_nanoseconds)]
     pub lmin_inter: Option<i64>,
     /// Share of each gap that remains while a rank is ahead of its measured times, 0 to 1, at most nine decimals
     /// [default: the first of 0.99999, 0.9999, 0.999, 0.8991, … that leaves the end in place]
     #[arg(long, value_name = "X", value_parser = gamma)]
     pub gamma: Option<i64>,
-    /// Least time between events that were apart, in ns
-    #[arg(long, value_name = "NS", default_value_t = 1, value_parser = clap::value_parser!(i64).range(0..1 << 40))]
+    /// Least time between events that were apart, as that of messages
+    #[arg(long, value_name = "NS", default_value = "1", value_parser = in_nanoseconds)]
     pub delta: i64,
     /// Try at most N values of gamma
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -69,9 +70,6 @@ pub struct Args {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
     /// Where the result goes.
     #[command(flatten)]
     pub output: StreamOut,

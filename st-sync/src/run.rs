@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use st_cli::{Amount, Finished, Output, Progress, Status, Whole, engine, step};
-use st_match::graph::{Barriers, Graph, Latency};
+use st_match::graph::{Barriers, Graph, Latency, Matcher};
 
 use crate::args::{Args, Barrier, Method};
 use crate::clc::{self, Correction, GAMMA_UNITS, Moves, Points};
@@ -75,7 +75,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
         None => Ok(()),
     };
     team.agree(exact)?;
-    let budget = args.steps.budget();
+    let budget = args.input.steps.budget();
     let affordable = traces.files().iter().try_for_each(|file| {
         // Messages are kept, and looked at again.
         let spent = file.sections.iter().try_for_each(|section| budget.spend(section, None, 2));
@@ -86,7 +86,8 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     let ranks = traces.files().iter().flat_map(|f| &f.sections).map(|s| s.ranks.len()).sum();
     let matching = shown("matching", Amount::Things("ranks", ranks));
     let tell = |ranks| matching.iter().for_each(|shown| shown.advance(ranks));
-    let graph = traces.graph(barriers(&args.barriers), &tell, team)?;
+    let matcher = Matcher::within(barriers(&args.barriers), budget);
+    let graph = traces.graph(matcher, &tell, team)?;
     drop(matching);
     let correcting = shown("correcting", Amount::Things("times", 0));
     let (mut report, moves, maps) = correct(args, &traces, &graph, correcting.as_ref(), team)?;

@@ -140,7 +140,7 @@ struct Opened {
 impl Opened {
     fn new(path: &Path, how: &StreamIn) -> Result<Self> {
         let name = || path.display().to_string();
-        let file = Input::open(path)?.seekable(None)?;
+        let file = Input::open(path, &how.steps)?.seekable(None)?;
         let options = ReadOptions { partial: how.partial };
         let mut reader = Reader::new(BufReader::new(file), options).with_context(name)?;
         let places = reader.index().with_context(name)?;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use st_cli::options::StreamIn;
 use st_cli::{InvalidStream, UsageError, Whole, expand, reads, transport};
-use st_match::graph::{Barriers, Graph, Matcher, ShareError, Stream, roll};
+use st_match::graph::{Graph, Matcher, ShareError, Stream, roll};
 use st_model::anew::{self, Cuts};
 use st_model::columns::{Column, ColumnWriter, Comparison, Points as ColumnPoints};
 use st_model::ranklist::RankList;
@@ -83,15 +83,15 @@ impl Traces {
         Ok(team.all(&[timed])?.iter().any(|t| *t == [1]))
     }
 
-    /// Matches the messages of all sections, together with the other processes of the team, whose links are known then.
+    /// Matches the messages of all sections by a matcher that has none yet, together with the other processes of the team, whose
+    /// links are known then.
     /// Tells how many more ranks it has gone through.
     pub(crate) fn graph(
         &mut self,
-        barriers: Barriers,
+        mut matcher: Matcher,
         tell: &dyn Fn(u64),
         team: &mut Team<'_>,
     ) -> Result<Graph> {
-        let mut matcher = Matcher::new(barriers);
         let share = &self.share;
         if let Some(job) = &mut team.job {
             let sections = share.files.iter().flat_map(|f| &f.sections);

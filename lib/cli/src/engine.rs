@@ -11,9 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow};
-use clap::{ArgMatches, Parser};
+use clap::Parser;
 
-use crate::{Elsewhere, Launch, Mpi, Status, allow_journals, report, stdout};
+use crate::{Elsewhere, Launch, Mpi, Status, report, stdout};
 
 /// File name of the engine.
 pub const ENGINE: &str = "st-engine";
@@ -32,13 +32,7 @@ pub fn start<A: Parser>(tool: &str, run: impl FnOnce(&A) -> Result<Status>) -> E
 ///
 /// If the program is to end: with which exit status.
 pub fn parse<A: Parser>(tool: &str) -> Result<A, ExitCode> {
-    let parsed = A::command().try_get_matches().and_then(|mut matches| {
-        if let Some(steps) = max_steps(&matches) {
-            allow_journals(steps);
-        }
-        A::from_arg_matches_mut(&mut matches)
-    });
-    parsed.map_err(|error| {
+    A::try_parse().map_err(|error| {
         let first = Launch::current().is_none_or(|launch| launch.rank == 0);
         let print = || match error.use_stderr() {
             false if stdout::is_closed() => Err(io::Error::other("is closed")),
@@ -50,12 +44,6 @@ pub fn parse<A: Parser>(tool: &str) -> Result<A, ExitCode> {
             Err(failed) => report(tool, Err(Error::new(failed).context("standard output"))),
         }
     })
-}
-
-/// What `--max-steps` of a program or its command says, see [`Steps`](crate::options::Steps).
-fn max_steps(matches: &ArgMatches) -> Option<u64> {
-    let of_command = || matches.subcommand().and_then(|(_, matches)| max_steps(matches));
-    matches.try_get_one("max_steps").ok().flatten().copied().or_else(of_command)
 }
 
 /// For a program that is one process or several: if a launcher started several, turns this process into the engine.
@@ -137,30 +125,6 @@ fn check(launch: Option<Launch>, mpi: Mpi, world: i32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A program with commands
-    #[derive(Parser)]
-    struct Commands {
-        #[command(subcommand)]
-        command: Command,
-    }
-
-    #[derive(clap::Subcommand)]
-    enum Command {
-        With(crate::options::Steps),
-        Without(crate::options::TextOut),
-    }
-
-    #[test]
-    fn what_a_trace_may_take_is_read_from_the_command_line() {
-        let of = |line: &str| {
-            let matches = <Commands as clap::CommandFactory>::command().get_matches_from(line.split(' '));
-            max_steps(&matches)
-        };
-        assert_eq!(of("st with --max-steps 7"), Some(7));
-        assert_eq!(of("st with"), Some(crate::options::MAX_STEPS));
-        assert_eq!(of("st without"), None);
-    }
 
     #[test]
     fn a_world_of_one_among_many_is_refused() {

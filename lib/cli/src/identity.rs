@@ -75,6 +75,7 @@ pub(crate) fn refused(output: &str, input: &Path) -> UsageError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Steps;
     use crate::{Input, Output};
     use std::io::Write as _;
     use std::os::unix::fs::symlink;
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn an_output_that_was_read_is_refused_whatever_it_is_called() {
         let (home, names) = names();
-        drop(Input::open(&names[0]).unwrap());
+        drop(Input::open(&names[0], &Steps::default()).unwrap());
         for name in &names {
             assert!(is_refused(Output::text(name)) && is_refused(Output::stream(name)), "{}", name.display());
         }
@@ -112,19 +113,23 @@ mod tests {
         let (_home, names) = names();
         for name in &names {
             let output = Output::stream(name).unwrap();
-            assert!(names.iter().all(|input| is_refused(Input::open(input))), "{}", name.display());
+            assert!(
+                names.iter().all(|input| is_refused(Input::open(input, &Steps::default()))),
+                "{}",
+                name.display()
+            );
             drop(output);
         }
         // Nobody writes it any more.
-        Input::open(&names[1]).unwrap();
+        Input::open(&names[1], &Steps::default()).unwrap();
     }
 
     #[test]
     fn what_is_made_to_be_rewritten_may_be_read() {
         let (_home, names) = names();
-        drop(Input::open(&names[0]).unwrap());
+        drop(Input::open(&names[0], &Steps::default()).unwrap());
         let mut output = Output::rewritten(&names[0]).unwrap();
-        drop(Input::open(&names[0]).unwrap());
+        drop(Input::open(&names[0], &Steps::default()).unwrap());
         output.write_all(b"named").unwrap();
         output.commit().unwrap();
         assert_eq!(fs::read(&names[0]).unwrap(), b"named");
@@ -133,7 +138,7 @@ mod tests {
     #[test]
     fn an_input_that_is_gone_bars_nothing() {
         let (_home, names) = names();
-        drop(Input::open(&names[0]).unwrap());
+        drop(Input::open(&names[0], &Steps::default()).unwrap());
         fs::remove_file(&names[0]).unwrap();
         // Its number may be another file's: here it is.
         Output::text(&names[2]).unwrap().commit().unwrap();
@@ -141,7 +146,7 @@ mod tests {
 
     #[test]
     fn devices_are_read_and_written_at_once() {
-        drop(Input::open(Path::new("/dev/null")).unwrap());
+        drop(Input::open(Path::new("/dev/null"), &Steps::default()).unwrap());
         Output::text(Path::new("/dev/null")).unwrap().commit().unwrap();
     }
 }

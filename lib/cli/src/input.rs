@@ -1,14 +1,13 @@
 //! Reading inputs: files, directories of rank streams, standard input. The journal of a rank that ended early reads as
 //! its stream.
 
-use crate::options::MAX_STEPS;
+use crate::options::Steps;
 use crate::output::{self, is_dash};
 use crate::{InvalidStream, UsageError, identity};
 use anyhow::{Context, Result, bail};
 use st_capture::journal::{self, PAGE, RecoverError, recover};
 use st_capture::record::RestoreError;
 use st_model::num::Exact as _;
-use st_model::steps::Budget;
 use st_stream::WriteOptions;
 use st_stream::directory::{INTERIM, JOURNAL, RankFile, TIMES};
 use std::cmp;
@@ -16,7 +15,6 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An opened input: a file, or standard input (`-`).
 #[derive(Debug)]
@@ -37,12 +35,12 @@ enum Source {
 }
 
 impl Input {
-    /// Opens a file, or standard input for `-`.
+    /// Opens a file, or standard input for `-`. To read a journal, whose calls are made again, may take so many steps.
     ///
     /// # Errors
     ///
     /// If the file cannot be opened or is a directory, if an output would take its place, or if standard input is a terminal.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path, steps: &Steps) -> Result<Self> {
         if is_dash(path) {
             let stdin = io::stdin();
             if stdin.is_terminal() {
@@ -64,7 +62,7 @@ impl Input {
         // A pipe may hold less at first; nobody sends journals through pipes.
         let begins = from.fill_buf().with_context(|| format!("{name}: reading"))?;
         if journal::is_journal(begins) {
-            let stream = recovered(path, from).with_context(|| name.clone())?;
+            let stream = recovered(path, from, steps).with_context(|| name.clone())?;
             return Ok(Self { name, from: Source::Memory(Cursor::new(stream)) });
         }
         Ok(Self { name, from: Source::File(from) })
@@ -149,14 +147,6 @@ fn spooled(reader: &mut dyn Read, name: &str, spool: Option<&Path>) -> Result<Fi
     Ok(copy)
 }
 
-/// Steps that reading a journal may take.
-static JOURNAL_STEPS: AtomicU64 = AtomicU64::new(MAX_STEPS);
-
-/// How many steps reading a journal may take from now on, whose calls are made again. At first as many as `--max-steps` allows unasked.
-pub fn allow_journals(steps: u64) {
-    JOURNAL_STEPS.store(steps, Ordering::Relaxed);
-}
-
 /// How often a journal is read again that is being written.
 const TRIES: u32 = 100;
 
@@ -181,13 +171,12 @@ fn unchanged(from: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
 }
 
 /// The stream of a rank that ended early, from its journal and, if it is there, the file of exact times beside it.
-fn recovered(path: &Path, mut from: BufReader<File>) -> Result<Vec<u8>> {
+fn recovered(path: &Path, mut from: BufReader<File>, steps: &Steps) -> Result<Vec<u8>> {
     let bytes = unchanged(&mut from).context("reading")?;
     let times = File::open(path.with_extension(TIMES)).ok();
     let times: Box<dyn Read> =
         times.map_or_else(|| Box::new(io::empty()) as _, |f| Box::new(BufReader::new(f)) as _);
-    let budget = Budget::new(JOURNAL_STEPS.load(Ordering::Relaxed));
-    let trace = recover(&bytes, times, &budget).map_err(|e| match e {
+    let trace = recover(&bytes, times, &steps.budget()).map_err(|e| match e {
         RecoverError::Restore(RestoreError::Exceeded(e)) => e.into(),
         e => anyhow::Error::new(InvalidStream(format!("{:#}", anyhow::Error::new(e)))),
     })?;
@@ -305,10 +294,13 @@ fn without_zeros(digits: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use st_capture::record::{Options, RankRecorder};
+    use st_model::calls::CallId;
+    use st_model::header::Header;
 
     #[test]
     fn an_option_that_is_taken_for_a_file_is_told_from_one() {
-        let said = |name: &str| Input::open(Path::new(name)).err().unwrap().to_string();
+        let said = |name: &str| Input::open(Path::new(name), &Steps::default()).err().unwrap().to_string();
         assert_eq!(said("--partial"), "--partial: cannot open (options come before --)");
         assert_eq!(said("no-such.st"), "no-such.st: cannot open");
     }
@@ -380,7 +372,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.st");
         fs::write(&path, "abc").unwrap();
-        let mut input = Input::open(&path).unwrap();
+        let mut input = Input::open(&path, &Steps::default()).unwrap();
         let mut first = [0];
         input.read_exact(&mut first).unwrap();
         let mut text = String::new();
@@ -398,6 +390,40 @@ mod tests {
         copy.read_to_string(&mut text).unwrap();
         assert_eq!(text, "abcbc");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    /// The journal of a rank that had made five calls.
+    fn five_calls() -> Vec<u8> {
+        let mut r = RankRecorder::new(0, Options::default());
+        let (thread, site) = (r.open_thread(0), r.sites.label("here"));
+        let sym = r.symbol(CallId(9), site, 0);
+        for _ in 0..5 {
+            r.record(thread, sym, &[0; 8], 0, 0);
+        }
+        let snapshot = journal::snapshot(&r, &Header::default(), &[], "here").unwrap();
+        let mut bytes = vec![0; PAGE];
+        bytes[..16].copy_from_slice(&journal::opening());
+        let fields = journal::descriptor(1, PAGE.to_u64(), &snapshot, 0);
+        for (at, field) in (journal::REGIONS[1]..).step_by(8).zip(fields) {
+            bytes[at..at + 8].copy_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend(snapshot);
+        bytes
+    }
+
+    #[test]
+    fn a_journal_takes_as_many_steps_as_it_is_opened_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rank-000000.1.journal");
+        fs::write(&path, five_calls()).unwrap();
+        let open = |max_steps| Input::open(&path, &Steps { max_steps });
+        let mut stream = Vec::new();
+        open(100).unwrap().read_to_end(&mut stream).unwrap();
+        assert!(stream.starts_with(&st_stream::MAGIC));
+        let refused = format!("{:#}", open(3).unwrap_err());
+        assert!(refused.contains(".journal: ") && refused.contains("--max-steps allows 3"), "{refused}");
+        // What one reader was told does not hold for the next.
+        assert!(open(100).is_ok());
     }
 
     /// A file whose content is another one each time that it is read anew, the last of them for ever.

@@ -37,7 +37,7 @@ mod units;
 
 pub use batches::{Batch, each_batch};
 pub use identity::is_same_file;
-pub use input::{Input, allow_journals, expand, reads, streams_in};
+pub use input::{Input, expand, reads, streams_in};
 pub use memory::{ByName, Memory};
 pub use mpi::{Launch, Mpi, find_common, find_common_for};
 pub use output::{Destination, Finished, Output, free_name};

@@ -65,6 +65,9 @@ pub struct StreamIn {
     /// Use what a truncated input still holds
     #[arg(long, help_heading = "Input")]
     pub partial: bool,
+    /// How much work is done.
+    #[command(flatten)]
+    pub steps: Steps,
     /// The program that shows how far it has read, see [`StreamIn::shown`].
     #[arg(skip)]
     pub(crate) reader: Option<&'static str>,
@@ -128,20 +131,30 @@ impl Waits {
 }
 
 /// Steps that a trace may take where nothing else is asked for.
-pub(crate) const MAX_STEPS: u64 = 100_000_000;
+const MAX_STEPS: u64 = 100_000_000;
 
 /// How much work a trace may be: a few bytes can stand for any number of calls.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Copy, Debug)]
 pub struct Steps {
     /// Refuse a trace whose calls take more than N steps to go through, all ranks together: a call is one, so is a turn of a loop,
     /// and so are sixteen elements of lists; where the ranks of a file are put together with others, so is a part of that for
-    /// each rank, a row about each rank is 64, a call that st-view prints is 5, and one that waits are looked for in is 8, for which
-    /// each byte of the file pays 16. Some three million take a second
+    /// each rank, a row about each rank is 64, a call that st-view prints is 5, one that waits are looked for in is 8, for which
+    /// each byte of the file pays 16, and one whose message or operation is matched is 14 more while its rank is read. Some three
+    /// million take a second
     #[arg(long, value_name = "N", default_value_t = MAX_STEPS, help_heading = "Input")]
     pub max_steps: u64,
 }
 
+impl Default for Steps {
+    fn default() -> Self {
+        Self { max_steps: MAX_STEPS }
+    }
+}
+
 impl Steps {
+    /// Any number: what a job has left is taken, however long it ran.
+    pub const ANY: Self = Self { max_steps: u64::MAX };
+
     /// Nothing has been gone through yet.
     #[must_use]
     pub fn budget(&self) -> Budget {

@@ -1,17 +1,13 @@
 //! Times, bytes and rates as people write them.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
-use st_model::num::rounded;
+use st_model::num::{narrow, rounded};
+pub use st_model::quantity::{bytes, memory};
+use st_model::quantity::{parts, unit};
 
 use crate::screen::grouped;
-
-/// A number and its unit.
-fn parts(text: &str) -> Option<(f64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    Some((number.parse().ok()?, unit.trim()))
-}
 
 /// Units of time, in seconds.
 const TIMES: [(&str, f64); 9] = [
@@ -70,32 +66,25 @@ pub fn nanoseconds(text: &str) -> Result<f64, String> {
     time.map(|s| s * 1e9).ok_or_else(|| "not a time from 0 up with its unit (500ns, 1.5us, 2ms, 1s)".into())
 }
 
-/// How many bytes a unit is.
-fn unit(text: &str) -> Option<f64> {
-    let (prefix, binary) = match text.strip_suffix('B').unwrap_or(text).strip_suffix('i') {
-        Some(prefix) => (prefix, true),
-        None => (text.strip_suffix('B').unwrap_or(text), false),
-    };
-    let power = match prefix {
-        "" if !binary => 0,
-        "k" | "K" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        _ => return None,
-    };
-    Some(if binary { 1024f64.powi(power) } else { 1000f64.powi(power) })
-}
-
-/// Bytes.
+/// A time of less than some 18 minutes in whole ns: a number of these, or of the unit behind it.
 ///
 /// # Errors
 ///
-/// If it is no whole number of them.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let whole = parts(text).and_then(|(number, of)| Some(number * unit(of)?));
-    let whole = whole.filter(|n| n.fract() == 0.0 && *n < 9e15);
-    whole.map(rounded).ok_or_else(|| "not a number of bytes (8192, 64kB, 64KiB, 1MB)".into())
+/// If it is none.
+pub fn in_nanoseconds(text: &str) -> Result<i64, String> {
+    let whole = text.parse().ok().or_else(|| nanoseconds(text).ok().map(|ns| narrow(rounded(ns))));
+    let wrong =
+        || "not a time from 0 to 1,099 s: a number of ns, or with its unit (500, 1.5us, 2ms)".to_owned();
+    whole.filter(|ns| (0..1 << 40).contains(ns)).ok_or_else(wrong)
+}
+
+/// A time from 0 up: a number of seconds, or of another unit behind it.
+///
+/// # Errors
+///
+/// If it is none.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(seconds(text)?).map_err(|_| "too long".into())
 }
 
 /// Bytes per second, above 0; `inf` is a bandwidth without end.
@@ -144,16 +133,23 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_units() {
+    fn a_number_without_a_unit_is_of_what_it_always_was() {
+        assert_eq!(
+            ["500", "1.5us", "2 ms", "0"].map(in_nanoseconds),
+            [Ok(500), Ok(1500), Ok(2_000_000), Ok(0)]
+        );
+        for wrong in ["", "-1", "1.5", "1e3", "1h", "1099511627776", "ns"] {
+            assert!(in_nanoseconds(wrong).is_err(), "{wrong}");
+        }
+        let times = ["300", "5m", "250ms"].map(|text| duration(text).map(|time| time.as_millis()));
+        assert_eq!(times, [Ok(300_000), Ok(300_000), Ok(250)]);
+        assert!(duration("1e300").is_err() && duration("soon").is_err());
+    }
+
+    #[test]
+    fn rates_have_units() {
         assert!(is(rate("12.5GB/s"), 12.5e9) && is(rate("1KiB"), 1024.0) && is(rate("800M"), 8e8));
         assert_eq!(rate("inf"), Ok(f64::INFINITY));
-        assert_eq!(
-            (bytes("8192"), bytes("64KiB"), bytes("1MB"), bytes("0")),
-            (Ok(8192), Ok(65536), Ok(1_000_000), Ok(0))
-        );
-        for wrong in ["", "-1", "1.5", "1iB", "1 X", "inf", "99999999TB"] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
         for wrong in ["", "0", "0GB/s", "-1", "1 GB/h", "nan"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }

@@ -45,7 +45,7 @@ struct Opened {
 impl Opened {
     fn new(path: &Path, how: &StreamIn) -> Result<Self> {
         let name = || path.display().to_string();
-        let mut file = Input::open(path)?.seekable(None)?;
+        let mut file = Input::open(path, &how.steps)?.seekable(None)?;
         let options = ReadOptions { partial: how.partial };
         let again = file.try_clone().with_context(name)?;
         let mut reader = Reader::new(BufReader::new(again), options).with_context(name)?;

@@ -151,7 +151,7 @@ pub fn each_stored_of(
         Amount::Bytes(bytes),
     );
     for (i, path) in paths.iter().enumerate() {
-        let from = Input::open(path)?;
+        let from = Input::open(path, &input.steps)?;
         let name: Arc<str> = from.name().into();
         let named = || name.to_string();
         let mut reader =

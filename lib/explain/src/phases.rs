@@ -11,7 +11,7 @@ use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, float, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
-use st_model::tree::Turn;
+use st_model::tree::{Item, Turn};
 
 use crate::analysis::Waited;
 use st_model::explanation::Place;
@@ -273,6 +273,31 @@ pub fn stretches<E: From<Error>>(
     now.map_or(Ok(()), |done| each(&done))
 }
 
+/// The outermost loops around calls of a rank's first thread, in the order in which it comes to them, as [`stretches`] has them.
+/// *Cost:* O(nodes) where counts are constant, else by what they store; not by calls.
+#[must_use]
+pub fn loops(section: &Section, rank: u32) -> Vec<LoopId> {
+    let Some(thread) = section.threads.first().filter(|t| t.ranks.contains(rank)) else { return Vec::new() };
+    let (runs, items) = (section.runs_of(thread, rank), thread.tree.items());
+    let is_called = |node: usize| runs[node] > 0 && matches!(items[node], Item::Leaf { .. });
+    let (mut all, mut numbers, mut node) = (Vec::new(), HashMap::new(), 0);
+    while node < items.len() {
+        let end = thread.tree.end_of(node);
+        if runs[node] > 1 && (node..end).any(is_called) {
+            all.push(numbered(&mut numbers, runs[node]));
+        }
+        node = if runs[node] == 1 { node + 1 } else { end };
+    }
+    all
+}
+
+/// The next loop of a rank that has so many iterations. `numbers` says how many it has met, by iterations.
+fn numbered(numbers: &mut HashMap<i64, i64>, turns: u64) -> LoopId {
+    let n = numbers.entry(saturate(turns)).or_default();
+    *n += 1;
+    LoopId { turns, which: *n - 1 }
+}
+
 /// A rank that is being cut.
 struct Cut {
     by: PhasesBy,
@@ -299,11 +324,7 @@ impl Cut {
     /// The loop that an iteration is of.
     fn key(&mut self, turn: Turn) -> LoopId {
         let numbers = &mut self.numbers;
-        *self.met.entry(turn.node).or_insert_with(|| {
-            let n = numbers.entry(saturate(turn.turns)).or_default();
-            *n += 1;
-            LoopId { turns: turn.turns, which: *n - 1 }
-        })
+        *self.met.entry(turn.node).or_insert_with(|| numbered(numbers, turn.turns))
     }
 
     /// The phase that a call begins.

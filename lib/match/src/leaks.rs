@@ -136,7 +136,7 @@ impl Leaks {
     ///
     /// As [`Leaks::of`].
     pub fn add_unmatched(&mut self, sections: &[Section], budget: &Budget) -> Result<(), Unknown> {
-        let mut matcher = Matcher::new(Barriers::default());
+        let mut matcher = Matcher::within(Barriers::default(), budget.clone());
         for section in sections {
             budget.spend(section, None, 2)?;
             matcher.add(section)?;

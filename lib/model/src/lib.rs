@@ -34,6 +34,7 @@ pub mod num;
 pub mod objects;
 pub mod project;
 pub mod proof;
+pub mod quantity;
 pub mod rank_times;
 pub mod ranklist;
 pub mod ranklist_notation;

@@ -31,6 +31,9 @@ mod slots;
 mod tags;
 mod turns;
 
+/// Who hears how much more is done, from several threads.
+pub type Tell<'a> = &'a (dyn Fn(u64) + Sync);
+
 pub use alike::Alike;
 pub use error::Error;
 pub use layout::Layout;

@@ -251,7 +251,7 @@ pub fn histogram(
 }
 
 /// An object of [`call`] as a line for people:
-/// `rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5, exchange halo.c:12] 12.3us`.
+/// `rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5, exchange halo.c:12] at 5 ns for 12.3 µs`.
 #[must_use]
 pub fn line(call: &Map<String, Value>, sites: &CallSites) -> String {
     let text = |key: &str| call.get(key).map(bare).unwrap_or_default();
@@ -297,14 +297,14 @@ pub fn bare(v: &Value) -> String {
     }
 }
 
-/// A duration in ns with three digits or so: `950ns`, `12.3us`, `4.05ms`, `17.2s`.
+/// A duration in ns with three digits or so: `950 ns`, `12.3 µs`, `4.05 ms`, `17.2 s`.
 #[must_use]
 pub fn duration(ns: i64) -> String {
     let n = ns.unsigned_abs();
     let sign = if ns < 0 { "-" } else { "" };
     let (unit, name) = match n {
-        0..1_000 => return format!("{sign}{n}ns"),
-        1_000..1_000_000 => (1_000, "us"),
+        0..1_000 => return format!("{sign}{n} ns"),
+        1_000..1_000_000 => (1_000, "µs"),
         1_000_000..1_000_000_000 => (1_000_000, "ms"),
         _ => (1_000_000_000, "s"),
     };
@@ -314,7 +314,7 @@ pub fn duration(ns: i64) -> String {
         10..100 => format!("{whole}.{}", rest * 10 / unit),
         _ => whole.to_string(),
     };
-    format!("{sign}{digits}{name}")
+    format!("{sign}{digits} {name}")
 }
 
 #[cfg(test)]
@@ -324,11 +324,11 @@ mod tests {
     #[test]
     fn durations_have_three_digits() {
         let cases = [
-            (0, "0ns"),
-            (999, "999ns"),
-            (1_234, "1.23us"),
-            (45_678_901, "45.6ms"),
-            (-2_000_000_000, "-2.00s"),
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_234, "1.23 µs"),
+            (45_678_901, "45.6 ms"),
+            (-2_000_000_000, "-2.00 s"),
         ];
         cases.iter().for_each(|(ns, text)| assert_eq!(duration(*ns), *text));
     }

@@ -76,9 +76,6 @@ mod requests;
 mod run;
 mod settings;
 mod shared_objects;
-#[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
-#[path = "../../src/size.rs"]
-mod size;
 mod state;
 mod statuses;
 mod sync;

@@ -285,6 +285,18 @@ mod tests {
     }
 
     #[test]
+    fn sends_made_between_receives_and_named_behind_them_are_of_their_batch() {
+        // Two batches of three receives, each followed by a send, all made in one variable.
+        let (mut r, mut n) = (Requests::default(), Lowest::default());
+        let handles = [1, 9, 2, 9, 3, 9, 4, 9, 5, 9, 6, 9];
+        let k: Vec<_> = handles.iter().map(|h| add(&mut r, &mut n, *h, 5)).collect();
+        let named = [(4, 20), (5, 21), (6, 22), (9, 23), (9, 24), (9, 25)];
+        let mut found = list(&mut r, 0, &named);
+        found[3..].sort_by_key(|key| key.map(|key| r.age(key)));
+        assert_eq!(found, [6, 8, 10, 7, 9, 11].map(|i| Some(k[i])));
+    }
+
+    #[test]
     fn sends_at_the_beginning_of_a_list_are_those_right_before_what_follows() {
         let (mut r, mut n) = (Requests::default(), Lowest::default());
         let k: Vec<_> = [9, 9, 1, 9, 9, 2].iter().map(|h| add(&mut r, &mut n, *h, 5)).collect();

@@ -1,8 +1,8 @@
 //! Settings: environment variables, each the twin of an option of st-record.
 
-use crate::size::parse_size;
 use st_capture::fold::Fold;
 use st_capture::record::Options;
+use st_model::quantity::memory;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 use st_model::sites::Similar;
@@ -83,7 +83,7 @@ impl Settings {
             return Err(format!("ST_TIME={time}: not columns, sketch, hist, stats or none"));
         }
         let time_budget = get("ST_TIME_BUDGET")
-            .map_or(Ok(TIME_BUDGET), |v| parse_size(&v).map_err(|e| format!("ST_TIME_BUDGET: {e}")))?;
+            .map_or(Ok(TIME_BUDGET), |v| memory(&v).map_err(|e| format!("ST_TIME_BUDGET: {e}")))?;
         let fold =
             get("ST_FOLD").map_or(Ok(Fold::Exact), |v| v.parse().map_err(|e| format!("ST_FOLD={v}: {e}")))?;
         let sig = get("ST_SIG").unwrap_or_else(|| "1".into());

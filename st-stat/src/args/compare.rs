@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{StreamIn, Talk, TextOut};
 
 use crate::table::Format;
 
@@ -90,9 +90,6 @@ pub struct DiffArgs {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{StreamIn, Talk, TextOut};
 
 use crate::table::Format;
 
@@ -104,9 +104,6 @@ pub struct Explaining {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
     /// Where the text goes.
     #[command(flatten)]
     pub output: TextOut,

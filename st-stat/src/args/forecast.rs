@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{StreamIn, Talk, TextOut};
 use st_cli::quantity::within;
 
 use crate::table::Format;
@@ -36,9 +36,6 @@ pub struct ForecastArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// How much work a trace may be.
-    #[command(flatten)]
-    pub steps: Steps,
     /// How the input is read.
     #[command(flatten)]
     pub input: StreamIn,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{StreamIn, Talk, TextOut};
 use st_cli::quantity::{seconds, within};
 
 use super::{Explaining, PictureArgs};
@@ -73,9 +73,6 @@ pub struct ReportArgs {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
     /// Names of call sites.
     #[command(flatten)]
     pub symbols: Symbols,
@@ -91,8 +88,8 @@ impl ReportArgs {
     /// As commands have it that print tables.
     #[must_use]
     pub fn explaining(&self) -> Explaining {
-        let Self { inputs, input, steps, output, talk, .. } = self.clone();
-        Explaining { inputs, format: Format::Json, input, steps, output, talk }
+        let Self { inputs, input, output, talk, .. } = self.clone();
+        Explaining { inputs, format: Format::Json, input, output, talk }
     }
 }
 

@@ -37,7 +37,7 @@ fn before(
     if !same || !sections.iter().any(Section::has_times) {
         return Ok(None);
     }
-    match violations::survey_of(sections, &args.steps) {
+    match violations::survey_of(sections, &args.input.steps) {
         Err(e) if e.is::<Lacking>() || e.is::<Exceeded>() || e.is::<Unknown>() => Ok(None),
         found => Ok(Some(violations::totals(&found?))),
     }
@@ -52,7 +52,7 @@ impl Compared {
     pub(super) fn of(args: &ReportArgs, explained: &Explained, sites: &CallSites) -> Result<Option<Self>> {
         let Some(path) = &args.against else { return Ok(None) };
         let how = Reading { symbols: &args.symbols, input: &args.input, talk: &args.talk };
-        let budget = args.steps.budget();
+        let budget = args.input.steps.budget();
         let (whole, sections) = input::sections(std::slice::from_ref(path), &args.input, &args.talk)?;
         let named = args.symbols.call_sites((input::NAME, &args.talk), sections.iter().map(|s| &s.sites));
         let first = Timed::of(path.display().to_string(), &whole.header, &sections, named, &budget)?;

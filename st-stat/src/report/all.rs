@@ -50,7 +50,7 @@ pub(super) fn told(args: &ReportArgs, going: Option<Going<'_>>) -> Result<All> {
         let ended = explained.sections.iter_mut().map(|section| &mut section.ended);
         ended.for_each(|ended| ended.retain(|end| !going.ranks.contains(end.rank)));
     }
-    let told = Told::of(explained, &sites, &args.window, &args.steps)?;
+    let told = Told::of(explained, &sites, &args.window, &args.input.steps)?;
     Ok(All { told, sites, against, kept, run, ranks })
 }
 

@@ -198,7 +198,8 @@ impl Follower<'_> {
         let new = |path: &PathBuf| written(path).filter(|at| *at >= self.begun);
         let read = |path: PathBuf| {
             let at = new(&path)?;
-            let reader = Reader::new(Input::open(&path).ok()?, ReadOptions::default()).ok()?;
+            let reader =
+                Reader::new(Input::open(&path, &self.args.input.steps).ok()?, ReadOptions::default()).ok()?;
             let (header, steps) = (reader.header(), reader.provenance().to_vec());
             Some(Left { at, number: recording::number(header), run: header.run.clone(), steps, path })
         };

@@ -84,7 +84,7 @@ fn compared(args: &ReportArgs, explained: &Explained) -> Result<(Option<[Table; 
         ));
     }
     let mut lacks = Vec::new();
-    let found = match violations::survey_of(&explained.sections, &args.steps) {
+    let found = match violations::survey_of(&explained.sections, &args.input.steps) {
         Err(e) if e.is::<Lacking>() => return Ok((None, Some(e.to_string()))),
         found => unless_too_long(found, "violations are not shown", &mut lacks)?,
     };

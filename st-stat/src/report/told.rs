@@ -157,7 +157,7 @@ impl Told {
             places,
             cuts,
             windows,
-            steps: steps.clone(),
+            steps: *steps,
         })
     }
 

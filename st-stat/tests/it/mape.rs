@@ -89,7 +89,12 @@ fn trace_of(program: &str, function: &str, path: &Path, computed: &[i64]) {
     st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
 }
 
-const STEPS: Steps = Steps { max_steps: 1000 };
+/// To read no more steps than this.
+fn within(max_steps: u64) -> StreamIn {
+    let mut input = StreamIn::default();
+    input.steps = Steps { max_steps };
+    input
+}
 
 #[test]
 fn pairs_of_traces_compare_the_slowest_ranks_and_each_rank() {
@@ -97,14 +102,14 @@ fn pairs_of_traces_compare_the_slowest_ranks_and_each_rank() {
     let paths: Vec<PathBuf> = ["app.st", "replay.st"].map(|n| dir.path().join(n)).to_vec();
     trace(&paths[0], &[900, 1900]);
     trace(&paths[1], &[700, 2100]);
-    let runs = pairs(&paths, &StreamIn::default(), &STEPS, &Talk::default()).unwrap();
+    let runs = pairs(&paths, &within(1000), &Talk::default()).unwrap();
     let expected =
         Run { name: "app".into(), recorded: 2e-6, replayed: 2.2e-6, reference: None, worst: Some(20.0) };
     assert_eq!((&runs[0].name, runs[0].reference), (&expected.name, expected.reference));
     assert!((runs[0].recorded - expected.recorded).abs() < 1e-12);
     assert!((runs[0].worst.unwrap() - 20.0).abs() < 1e-9 && (mape(&runs) - 10.0).abs() < 1e-9);
-    assert!(pairs(&paths[..1], &StreamIn::default(), &STEPS, &Talk::default()).is_err());
-    let few = pairs(&paths, &StreamIn::default(), &Steps { max_steps: 10 }, &Talk::default());
+    assert!(pairs(&paths[..1], &within(1000), &Talk::default()).is_err());
+    let few = pairs(&paths, &within(10), &Talk::default());
     assert!(format!("{:#}", few.unwrap_err()).contains("app.st: to go through it takes"));
 }
 
@@ -115,7 +120,7 @@ fn only_the_replay_of_a_trace_belongs_to_it() {
     trace(&paths[0], &[900, 1900]);
     let said = |program: &str, function: &str, computed: &[i64]| {
         trace_of(program, function, &paths[1], computed);
-        let pairs = pairs(&paths, &StreamIn::default(), &STEPS, &Talk::default());
+        let pairs = pairs(&paths, &within(1000), &Talk::default());
         let Err(error) = pairs else { return "compared".to_owned() };
         assert!(error.is::<st_cli::InvalidStream>(), "{error:#}");
         let (_, how) =

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, builder::PossibleValuesParser};
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::options::{StreamIn, Talk};
 use st_cli::quantity::seconds;
 use st_explain::PhasesBy;
 use st_model::ranklist::RankList;
@@ -73,9 +73,6 @@ pub struct Args {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
     /// How much is said.
     #[command(flatten)]
     pub talk: Talk,

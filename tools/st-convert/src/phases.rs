@@ -1,15 +1,16 @@
 //! What each rank does in each iteration of the outermost loops or each phase, and between them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_cli::counted;
 use st_cli::options::Steps;
-use st_explain::{LoopId, Place, Stretch, Waited, stretches, waits_of_first_threads};
+use st_explain::{LoopId, PhasesBy, Place, Stretch, Waited, stretches, waits_of_first_threads};
 use st_model::calls::CallId;
-use st_model::num::narrow;
+use st_model::num::{Exact as _, narrow};
 use st_model::section::Section;
+use st_model::steps::Budget;
 
 use crate::choice::Chosen;
 use crate::format::Format;
@@ -46,11 +47,11 @@ pub(crate) fn phases(
     tell: Tell<'_>,
     format: &mut dyn Format,
 ) -> Result<Handed> {
-    let mut waits = waits(trace)?;
-    let (mut loops, mut losses) = (Loops::default(), Losses::default());
-    let (budget, mut others) = (steps.budget(), others(trace).into_iter().peekable());
+    let (mut waits, budget) = (waits(trace)?, steps.budget());
+    let (mut loops, mut losses) = (Loops::new(trace, &budget)?, Losses::default());
+    let mut others = others(trace).into_iter().peekable();
     for (lane, at) in trace.lanes.iter().zip(0u32..) {
-        // Numbers of loops are the same whichever ranks are written.
+        // Numbers of levels are the same whichever ranks are written.
         while let Some((rank, section)) = others.next_if(|(rank, _)| *rank < lane.rank) {
             budget.spend(section, Some(&[rank].into_iter().collect()), 1)?;
             stretches(section, rank, trace.by, Vec::new(), &mut |stretch| {
@@ -72,16 +73,21 @@ pub(crate) fn phases(
             loops.hand(trace, at, lane, stretch, format)
         })?;
     }
-    Ok(Handed { phases: loops.phases, between: loops.between, loops: loops.met.len(), losses })
+    Ok(Handed { phases: loops.phases, between: loops.between, loops: loops.handed.len(), losses })
 }
 
-/// Ranks that are not written, in their order.
+/// Ranks that are not written, in their order, if phases are those of MPI_Pcontrol, whose levels only calls tell.
 fn others(trace: &Trace) -> Vec<(u32, &Section)> {
-    let ranks =
-        trace.sections.iter().flat_map(|section| section.ranks.iter().map(move |rank| (rank, section)));
-    let mut others: Vec<_> = ranks.filter(|(rank, _)| !trace.has(*rank)).collect();
+    let of_levels = trace.by == PhasesBy::Pcontrol;
+    let mut others = if of_levels { ranks(trace).collect() } else { Vec::new() };
+    others.retain(|(rank, _)| !trace.has(*rank));
     others.sort_unstable_by_key(|(rank, _)| *rank);
     others
+}
+
+/// All ranks of the trace, whichever are written.
+fn ranks(trace: &Trace) -> impl Iterator<Item = (u32, &Section)> {
+    trace.sections.iter().flat_map(|section| section.ranks.iter().map(move |rank| (rank, section)))
 }
 
 /// The waits of each rank, if they are asked for: also those outside of the window, for phases are written as a whole.
@@ -94,12 +100,16 @@ fn waits(trace: &Trace) -> Result<HashMap<u32, Vec<Waited>>> {
     Ok(waits_of_first_threads(&found.each, &found.lanes))
 }
 
+/// Nodes of a tree that are looked at in a step.
+const NODES: u64 = 16;
+
 /// Loops and functions that have been met.
 #[derive(Default)]
 struct Loops {
     phases: u64,
     between: u64,
     met: Met,
+    handed: HashSet<LoopId, FixedState>,
     /// As they are called on the rank that is cut, where another call may begin them than elsewhere.
     of_rank: HashMap<LoopId, Loop, FixedState>,
     functions: HashMap<CallId, String, FixedState>,
@@ -115,6 +125,25 @@ fn number(met: &mut Met, id: LoopId) -> u32 {
 }
 
 impl Loops {
+    /// None has been handed on. Those that calls are not asked for have their numbers, which are the same whichever ranks are written.
+    fn new(trace: &Trace, budget: &Budget) -> Result<Self> {
+        let mut loops = Self::default();
+        if trace.by != PhasesBy::Loop {
+            return Ok(loops);
+        }
+        let mut all: Vec<_> = Vec::new();
+        for (rank, section) in ranks(trace) {
+            let nodes: usize = section.threads.iter().map(|thread| thread.tree.items().len()).sum();
+            budget.take(1 + nodes.to_u64() / NODES)?;
+            all.push((rank, section));
+        }
+        all.sort_unstable_by_key(|(rank, _)| *rank);
+        for id in all.into_iter().flat_map(|(rank, section)| st_explain::loops(section, rank)) {
+            number(&mut loops.met, id);
+        }
+        Ok(loops)
+    }
+
     fn hand(
         &mut self,
         trace: &Trace,
@@ -141,6 +170,7 @@ impl Loops {
             return Ok(());
         }
         *(if of.is_some() { &mut self.phases } else { &mut self.between }) += 1;
+        self.handed.extend(stretch.of.map(|(id, _)| id));
         format.phase(&Phase {
             at,
             lane: *lane,

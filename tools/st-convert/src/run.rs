@@ -91,7 +91,8 @@ fn import(args: &Args, output: &Path) -> Result<()> {
         )));
     }
     let (inputs, read_as) = (&args.inputs[..], args.read_as.as_deref());
-    let task = import::Task { inputs, read_as, strict: args.strict, steps: &args.steps, talk: &args.talk };
+    let task =
+        import::Task { inputs, read_as, strict: args.strict, steps: &args.input.steps, talk: &args.talk };
     import::run(task, output)
 }
 
@@ -142,7 +143,7 @@ fn inputs(kind: &FormatKind, args: &Args) -> Vec<Input> {
 
 /// Reads a trace, and says how much of it is written.
 fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
-    let mut trace = input.read(NAME, Some(&args.steps), args.ranks.as_ref())?;
+    let mut trace = input.read(NAME, Some(&args.input.steps), args.ranks.as_ref())?;
     let named = input.named();
     if args.waits && !trace.is_timed() {
         bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));
@@ -172,7 +173,7 @@ fn written(
     // Of an output that cannot be written the input is not to blame.
     let about = |e: anyhow::Error| if e.is::<project::Error>() { e.context(named.to_owned()) } else { e };
     if trace.level == Level::Phases {
-        let mut handed = phases(trace, &args.steps, &tell, format).map_err(about)?;
+        let mut handed = phases(trace, &args.input.steps, &tell, format).map_err(about)?;
         drop(progress);
         handed.losses.take_in(format.finish(&Summary { groups: &Groups::default() })?);
         tell_phases(&handed, trace, args);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser};
 use st_cli::Symbols;
-use st_cli::options::{Steps, StreamIn, Talk, TextOut};
+use st_cli::options::{StreamIn, Talk, TextOut};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 
@@ -50,9 +50,6 @@ pub struct Args {
     /// How inputs are read.
     #[command(flatten)]
     pub input: StreamIn,
-    /// How much work is done.
-    #[command(flatten)]
-    pub steps: Steps,
     /// Where the result goes.
     #[command(flatten)]
     pub output: TextOut,

@@ -24,7 +24,7 @@ const PRINTED: u64 = 5;
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let named = Named::read(args)?;
     let (mut objects, mut zero, mut held) = (Objects::default(), None, RankList::default());
-    let budget = args.steps.budget();
+    let budget = args.input.steps.budget();
     named.each(args, |_, section| {
         budget.spend(&section, args.ranks.as_ref(), PRINTED)?;
         if args.json {

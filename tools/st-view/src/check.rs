@@ -21,7 +21,7 @@ const MANY: u64 = 1 << 20;
 /// Prints what each thread of each section is found to be, in a line if there is room.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let (mut passed, mut threads) = (true, 0u64);
-    let budget = args.steps.budget();
+    let budget = args.input.steps.budget();
     let width = Screen::of(out).width;
     each(args, |_, section| {
         budget.spend(&section, None, 1)?;

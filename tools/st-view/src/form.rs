@@ -21,7 +21,7 @@ pub(crate) fn from_text(args: &Args) -> Result<()> {
         [path] => path.as_path(),
         _ => bail!(UsageError("--from-text reads one text".into())),
     };
-    let input = Input::open(path)?;
+    let input = Input::open(path, &args.input.steps)?;
     let name = input.name().to_owned();
     let trace = text::parse(BufReader::new(input)).map_err(|e| {
         if e.is_read() { anyhow::Error::new(e) } else { anyhow::Error::new(InvalidStream(e.to_string())) }

@@ -68,7 +68,7 @@ fn whole(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Resul
 
 /// Reads all inputs as one trace.
 pub(crate) fn read(args: &Args) -> Result<Trace> {
-    let (mut sections, budget) = (Vec::new(), args.steps.budget());
+    let (mut sections, budget) = (Vec::new(), args.input.steps.budget());
     let whole = whole(args, |_, section| {
         // Structure is printed as it is; each time is a word.
         budget.spend_times(&section)?;

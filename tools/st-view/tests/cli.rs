@@ -112,10 +112,10 @@ fn calls_of_a_rank_read_well() {
     let out = stdout(&view(&["--calls", "--rank", "2"], &file));
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(lines.len(), 20);
-    let sent = "rank 2 #0 MPI_Send count=10 type=MPI_INT dest=3 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 0, exchange] at 0ns for 40ns";
+    let sent = "rank 2 #0 MPI_Send count=10 type=MPI_INT dest=3 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 0, exchange] at 0 ns for 40 ns";
     assert_eq!(lines[0], sent);
     let received = "rank 2 #19 MPI_Recv count=10 type=MPI_INT source=MPI_ANY_SOURCE tag=MPI_ANY_TAG comm=MPI_COMM_WORLD \
-        rsource=3 rtag=7 bytes=40  [site 0, exchange] at 950ns for 10ns";
+        rsource=3 rtag=7 bytes=40  [site 0, exchange] at 950 ns for 10 ns";
     assert_eq!(lines[19], received);
 }
 
@@ -153,8 +153,8 @@ fn times_count_from_the_first_init() {
     let out = stdout(&view(&["--calls"], &file));
     let times: Vec<_> = out.lines().map(|l| l.split(" at ").nth(1).unwrap()).collect();
     let rank = |base: &'static str, init: &'static str, then: &'static str| [base, init, then];
-    let expected = [rank("-1.00us", "0ns", "1.00us"), rank("-700ns", "300ns", "1.30us")].concat();
-    let expected: Vec<_> = expected.iter().map(|t| format!("{t} for 10ns")).collect();
+    let expected = [rank("-1.00 µs", "0 ns", "1.00 µs"), rank("-700 ns", "300 ns", "1.30 µs")].concat();
+    let expected: Vec<_> = expected.iter().map(|t| format!("{t} for 10 ns")).collect();
     assert_eq!(times, expected);
     let json = stdout(&view(&["--json", "--ranks", "1"], &file));
     let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();

@@ -306,7 +306,7 @@ impl Job<'_> {
 fn watchdog(args: &Args, rank: u32, section: &Section) -> Watchdog {
     let (sites, symbols) = (section.sites.clone(), args.symbols.clone());
     let names: Vec<_> = section.symbols.iter().map(|s| (name_of(s, &section.tables), s.site)).collect();
-    Watchdog::new(Duration::from_secs(args.watchdog), move |stalled| {
+    Watchdog::new(args.watchdog, move |stalled| {
         let Stalled { sym, index, since } = stalled;
         // Looked up when it is needed.
         let (sites, _) = symbols.named([&sites]);

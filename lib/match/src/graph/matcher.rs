@@ -13,15 +13,16 @@ use super::{
     Call, ENTER, Example, Graph, Group, Instance, LEAVE, LIMIT, Message, Op, RECEIVE, RECEIVE_PAIR, SEND_FAR,
     SEND_NEAR, Shape, Stream,
 };
+use crate::Unknown;
 use crate::channel::{Channel, NO_MESSAGE};
 use crate::fifo::{Channels, Numbered};
 use crate::standing::{Scope, Standing, standing};
-use st_model::calls::roles::Rule;
+use st_model::calls::roles::{Action, Role, Rule};
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::Name;
-use st_model::project::Error;
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
+use st_model::steps::Budget;
 
 /// An end that waits for its other end.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +68,15 @@ struct Open {
     seen: u32,
 }
 
+/// Steps, of 16 bytes each, that a call with others stands for while its rank is read; an end that waits for its other end, and an
+/// operation, for as long as there is the matcher.
+const READ: u64 = 14;
+const WAITS: u64 = 3;
+const OPERATION: u64 = 6;
+
 /// Builds a [`Graph`], section by section.
 ///
-/// *Cost:* expected O(calls + edges) time; memory for what waits for its other end beside the graph itself.
+/// *Cost:* expected O(calls + edges) time; memory for what waits for its other end beside the graph itself, within a budget.
 #[derive(Debug, Default)]
 pub struct Matcher {
     barriers: Barriers,
@@ -82,6 +89,9 @@ pub struct Matcher {
     pub(super) messages: u32,
     /// Messages since they were asked for, if they are.
     kept: Option<Vec<Message>>,
+    budget: Budget,
+    /// Ends that wait.
+    waiting: u64,
     /// What other processes have to do with it.
     pub(super) sharing: Option<Box<Sharing>>,
 }
@@ -90,7 +100,13 @@ impl Matcher {
     /// A matcher without streams.
     #[must_use]
     pub fn new(barriers: Barriers) -> Self {
-        Self { barriers, ..Self::default() }
+        Self::within(barriers, Budget::default())
+    }
+
+    /// A matcher that takes no more memory than so many steps stand for: a few bytes can be any number of operations.
+    #[must_use]
+    pub fn within(barriers: Barriers, budget: Budget) -> Self {
+        Self { barriers, budget, ..Self::default() }
     }
 
     /// A matcher that keeps both ends of the messages that it matches, for [`Matcher::take_messages`].
@@ -109,8 +125,8 @@ impl Matcher {
     ///
     /// # Errors
     ///
-    /// If a rank cannot be read back.
-    pub fn add(&mut self, section: &Section) -> Result<(), Error> {
+    /// If a rank cannot be read back, or that takes more than the budget allows.
+    pub fn add(&mut self, section: &Section) -> Result<(), Unknown> {
         let barriers = self.barriers;
         for rank in section.ranks.iter() {
             let first = match &self.sharing {
@@ -120,6 +136,9 @@ impl Matcher {
                     None => continue,
                 },
             };
+            let held = with_others(section, rank).saturating_mul(READ);
+            self.budget.take(held)?;
+            let before = self.held();
             let mut walked = Vec::new();
             for (i, _) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
                 let mut stand = |scope| self.standing(section, rank, scope);
@@ -129,8 +148,16 @@ impl Matcher {
                 self.claim(first, &walked);
             }
             self.enter_rank(section, rank, first, walked);
+            self.budget.allow(held.saturating_add(before.saturating_sub(self.held())));
+            self.budget.take(self.held().saturating_sub(before))?;
         }
         Ok(())
+    }
+
+    /// What all that is kept until both ends are there stands for.
+    fn held(&self) -> u64 {
+        let operations = self.open.len().to_u64().saturating_mul(OPERATION);
+        operations.saturating_add(self.waiting.saturating_mul(WAITS))
     }
 
     /// Adds the threads of a rank; returns the first.
@@ -293,7 +320,11 @@ impl Matcher {
     pub(super) fn meet(&mut self, key: Channel, mine: Waiting, receives: bool) {
         // On what threads a rank takes part in an operation does not matter to its pairs.
         let user = if key.tag == PAIR { 0 } else { mine.stream };
-        let Some(theirs) = self.channels.enter(key, receives, user, mine) else { return };
+        let Some(theirs) = self.channels.enter(key, receives, user, mine) else {
+            self.waiting += 1;
+            return;
+        };
+        self.waiting = self.waiting.saturating_sub(1);
         let (send, receive) = if receives { (theirs, mine) } else { (mine, theirs) };
         if key.tag >= NO_MESSAGE && self.kept.is_some() {
             self.keep(key, send, receive);
@@ -411,6 +442,16 @@ impl Matcher {
             self.meet(key, Waiting { stream, point: exit, other: enter, sequence, sync: false }, true);
         }
     }
+}
+
+/// How many calls a rank makes that have to do with others.
+fn with_others(section: &Section, rank: u32) -> u64 {
+    let others = |sym: usize| {
+        section.symbols.get(sym).is_some_and(|s| Role::of_call(s.call).action != Action::Internal)
+    };
+    let threads = section.threads.iter().filter(|t| t.ranks.contains(rank));
+    let calls = threads.flat_map(|t| section.calls_of(t, rank).into_iter().enumerate());
+    calls.filter(|(sym, _)| others(*sym)).fold(0, |sum, (_, n)| sum.saturating_add(n))
 }
 
 /// Enter times of a thread's parts.

@@ -4,6 +4,8 @@ use crate::little_mpi::LittleMpi;
 use crate::program::{Point, Program, Word, edges, exit};
 use proptest::prelude::*;
 use st_match::graph::{Barriers, Graph, Matcher};
+use st_model::section::Section;
+use st_model::steps::Budget;
 
 /// No call but those that the standard says synchronise.
 const STRICT: Barriers = Barriers { init: false, finalize: false, creation: false, fence: false };
@@ -31,6 +33,31 @@ fn graph(program: Program) -> Graph {
     let mut matcher = Matcher::new(STRICT);
     program.sections().iter().for_each(|s| matcher.add(s).unwrap());
     matcher.finish()
+}
+
+/// Two ranks that come to so many barriers, of which the second leaves some out.
+fn barriers(all: u32, missing: u32) -> Vec<Section> {
+    let mut program = Program::new(&[0, 0]);
+    for (rank, n) in [(0, all), (1, all - missing)] {
+        for _ in 0..n {
+            program.call(rank, "MPI_Barrier", &[], (0, 0));
+        }
+    }
+    program.sections()
+}
+
+#[test]
+fn what_is_held_until_all_have_come_is_within_a_budget() {
+    let add = |sections: &[Section], steps| {
+        let budget = Budget::new(steps);
+        let mut matcher = Matcher::within(STRICT, budget.clone());
+        sections.iter().try_for_each(|s| matcher.add(s)).map(|()| budget.left())
+    };
+    // Each of a thousand operations is held by its number, and a rank's calls while they are read.
+    let left = add(&barriers(1000, 0), 30_000).unwrap();
+    assert_eq!(left, 30_000 - 1000 * 6);
+    let refused = add(&barriers(1000, 1000), 10_000).unwrap_err().to_string();
+    assert!(refused.contains("--max-steps allows 10000"), "{refused}");
 }
 
 proptest! {

@@ -6,11 +6,13 @@ use foldhash::fast::FixedState;
 use st_model::calls::Lane;
 use st_model::columns::Column;
 use st_model::lanes::LaneSum;
+use st_model::num::Exact as _;
 use st_model::ranklist::RankList;
 use st_model::section::{Ended, Section, Sym, Thread, number_anew};
 use st_model::steps::Budget;
 
 use crate::lossy::Lossy;
+use crate::merge::Tell;
 use crate::merge::error::Error;
 use crate::merge::layout::{Layout, laid_out};
 use crate::merge::master::{Loops, Master};
@@ -196,22 +198,28 @@ impl Merger {
         Ok(())
     }
 
+    /// Parts that [`Merger::finish_with`] tells of: parameters of symbols have to be looked at, and ranks to be read back.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.threads.iter().map(|t| t.params.symbols().to_u64().saturating_add(t.ranks.len())).sum()
+    }
+
     /// The merged section: symbols in the order in which the merged trees name them first.
     #[must_use]
     pub fn finish(self) -> Section {
-        self.finish_with(1)
+        self.finish_with(1, &|_| ())
     }
 
-    /// As [`Merger::finish`], with so many threads.
+    /// As [`Merger::finish`], with so many threads; tells how many more of its parts are done.
     #[must_use]
-    pub fn finish_with(mut self, jobs: usize) -> Section {
+    pub fn finish_with(mut self, jobs: usize, tell: Tell<'_>) -> Section {
         for t in &mut self.threads {
-            t.params.review(jobs);
+            t.params.review(jobs, tell);
             t.lanes.voided |= t.params.voided();
         }
         let (partitions, budget) = (Partitions::new(self.ranks.clone()), self.budget.clone());
         let mut section = self.section(partitions, true);
-        predicted::predict(&mut section, jobs, &budget);
+        predicted::predict(&mut section, jobs, &budget, tell);
         section
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::merge::Tell;
 use foldhash::fast::FixedState;
 use st_model::calls::{CallTable, Meaning, Object, Slot};
 use st_model::form::Own;
@@ -156,8 +157,13 @@ impl Params {
         }
     }
 
-    /// Chooses the forms, symbols shared out among so many threads.
-    pub(crate) fn review(&mut self, jobs: usize) {
+    /// How many symbols there are.
+    pub(crate) fn symbols(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Chooses the forms, symbols shared out among so many threads. Tells of each.
+    pub(crate) fn review(&mut self, jobs: usize, tell: Tell<'_>) {
         let all = Mutex::new(self.symbols.iter_mut());
         let work = || {
             loop {
@@ -167,6 +173,7 @@ impl Params {
                     slot.review(&symbol.callers);
                     slot.lose(&symbol.callers);
                 }
+                tell(1);
             }
         };
         thread::scope(|scope| {

@@ -17,6 +17,8 @@ use st_model::section::{Elastic, Form, Partition, Section, Streams, Thread};
 use st_model::steps::{Budget, Exceeded};
 use st_model::unite::Classes;
 
+use crate::merge::Tell;
+
 /// Words of predictable streams from which on expectations are tried, so that regular programs' traces are read at full
 /// speed.
 const WORTH: usize = 256;
@@ -57,11 +59,13 @@ pub(crate) fn values(
     Ok(wanted.into_iter().zip(gathered.into_iter().map(plain)).collect())
 }
 
-/// Writes streams as differences from what is expected where that leaves less.
-pub(crate) fn predict(section: &mut Section, jobs: usize, budget: &Budget) {
+/// Writes streams as differences from what is expected where that leaves less. Tells of each rank of each thread, also where these
+/// need not be looked at.
+pub(crate) fn predict(section: &mut Section, jobs: usize, budget: &Budget, tell: Tell<'_>) {
     let mut better = Vec::new();
     for index in 0..section.threads.len() {
-        let found = differences(section, index, jobs, budget.left());
+        let read = Reading { jobs, left: budget.left(), tell };
+        let found = differences(section, index, &read);
         better.extend(found.into_iter().map(|(at, classes)| (index, at, classes)));
     }
     if better.is_empty() {
@@ -86,9 +90,17 @@ pub(crate) fn predict(section: &mut Section, jobs: usize, budget: &Budget) {
     drop_unused(section);
 }
 
-/// The slots of a thread that are smaller as differences, and these. `left` steps may be made.
-fn differences(section: &Section, index: usize, jobs: usize, left: u64) -> Vec<(At, Classes)> {
-    let of = &section.threads[index];
+/// How ranks are read back.
+struct Reading<'a> {
+    jobs: usize,
+    /// Steps that may be made.
+    left: u64,
+    tell: Tell<'a>,
+}
+
+/// The slots of a thread that are smaller as differences, and these.
+fn differences(section: &Section, index: usize, how: &Reading<'_>) -> Vec<(At, Classes)> {
+    let (of, Reading { jobs, left, tell }) = (&section.threads[index], how);
     let predictable = |(sym, slot): At, e: &Elastic| {
         let row = CallTable::builtin().get(section.symbols[sym].call);
         !matches!(e.form, Form::Histogram(_)) && row.is_some_and(|row| is_predictable(row, slot))
@@ -99,11 +111,13 @@ fn differences(section: &Section, index: usize, jobs: usize, left: u64) -> Vec<(
         costs.push(cost(e, &section.partitions));
     }
     let words: usize = costs.iter().sum();
-    let most = CALLS.0.max(words.to_u64().saturating_mul(CALLS.1).min(left));
+    let most = CALLS.0.max(words.to_u64().saturating_mul(CALLS.1).min(*left));
     if words < WORTH || makes_more(section, of, most) {
+        tell(of.ranks.len());
         return Vec::new();
     }
-    let gathered = gather(section, index, &wanted, jobs, |rank, each| {
+    let gathered = gather(section, index, &wanted, *jobs, |rank, each| {
+        tell(1);
         let Some(mut calls) = section.project(index, rank) else { return };
         let (mut requests, mut words) = (Requests::new(section, rank), Vec::new());
         while let Ok(Some(sym)) = calls.next_call(&mut words) {

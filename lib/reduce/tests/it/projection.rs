@@ -1,6 +1,7 @@
 //! The main promise: projecting any merge, in any order, on a rank gives that rank's calls.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use st_capture::record::{Options, RankRecorder};
@@ -254,7 +255,12 @@ proptest! {
         };
         let (aligned, lists) = (laid_out(Layout::Aligned), laid_out(Layout::Lists));
         let merged = merge(all, false).unwrap();
-        prop_assert_eq!(&threaded.finish_with(3), &merged);
+        let (due, told) = (threaded.parts(), AtomicU64::new(0));
+        let tell = |n| {
+            told.fetch_add(n, Ordering::Relaxed);
+        };
+        prop_assert_eq!(&threaded.finish_with(3, &tell), &merged);
+        prop_assert_eq!(told.into_inner(), due);
         prop_assert!(structure_size(&merged) <= structure_size(&aligned) + 64);
         let mut structural = Merger::new(false).loops(Loops::Structural);
         parts.into_iter().for_each(|s| structural.add(s).unwrap());
@@ -316,7 +322,7 @@ proptest! {
         let merged = m.finish();
         let mut other = Merger::new(false).with_loss(lossy.clone());
         sections.iter().for_each(|s| other.add(s.clone()).unwrap());
-        prop_assert_eq!(&other.finish_with(3), &merged);
+        prop_assert_eq!(&other.finish_with(3, &|_| ()), &merged);
 
         // Each histogram has counted every value.
         let seen = seen(&merged, &sections);

@@ -39,7 +39,7 @@ fn a_send_has_bytes_and_reads_well() {
     let want = json!({"rank": 3, "thread": 0, "i": 12, "call": "MPI_Send", "site": 5, "enter": 5, "exit": 12350,
         "count": 10, "type": "MPI_INT", "dest": 4, "tag": 7, "comm": "MPI_COMM_WORLD", "bytes": 40});
     assert_eq!(send, want);
-    let text = "rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] at 5ns for 12.3us";
+    let text = "rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] at 5 ns for 12.3 µs";
     assert_eq!(line(send.as_object().unwrap(), &CallSites::default()), text);
 }
 

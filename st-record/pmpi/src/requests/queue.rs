@@ -103,7 +103,8 @@ impl Queue {
         }
     }
 
-    /// A request among those that the call has not claimed: the nearest one, or else the oldest one; of the thread if there is one.
+    /// A request among those that the call has not claimed: the nearest one, or else the nearest on the other side, for receives and sends
+    /// that are made by turns are named one kind after the other (of many the oldest one); of the thread if there is one.
     pub(super) fn near(&mut self, slots: &[Slot], of: Claimant, near: Near) -> Option<Key> {
         let free = |key: &Key| slots[*key as usize].claimed != of.call;
         let own = |key: &Key| slots[*key as usize].thread == of.thread;
@@ -115,8 +116,12 @@ impl Queue {
                     Near::After(from) => all().find(|k| age(k) >= from && wanted(k)),
                     Near::Before(end) => all().filter(|k| age(k) < end && wanted(k)).last(),
                 };
-                let oldest = || all().find(own);
-                nearest(&own).or_else(oldest).or_else(|| nearest(&|_| true)).or_else(|| all().next())
+                let beyond = |wanted: &dyn Fn(&Key) -> bool| match near {
+                    Near::After(_) => all().filter(|k| wanted(k)).last(),
+                    Near::Before(_) => all().find(|k| wanted(k)),
+                };
+                let of = |wanted: &dyn Fn(&Key) -> bool| nearest(wanted).or_else(|| beyond(wanted));
+                of(&own).or_else(|| of(&|_| true))
             }
             Self::Many(many) => many.near(slots, of, near),
         }

@@ -40,7 +40,7 @@ pub(crate) fn run(task: Task<'_>, output: &Path) -> Result<()> {
         [] => vec![PathBuf::from("-")],
         all => all.to_vec(),
     };
-    let mut inputs = paths.iter().map(|path| Opened::open(path)).collect::<Result<Vec<_>>>()?;
+    let mut inputs = paths.iter().map(|path| Opened::open(path, *limit)).collect::<Result<Vec<_>>>()?;
     let Some(first) = inputs.first_mut() else { bail!(UsageError("no input".into())) };
     let source = chosen(task.read_as, first)?;
     let Imported { header, steps, importer } = (source.read)(&mut inputs)?;

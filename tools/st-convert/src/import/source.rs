@@ -5,6 +5,7 @@ use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use st_cli::options::Steps;
 use st_cli::{Input, InvalidStream};
 use st_import::Importer;
 use st_model::header::{Header, Step};
@@ -29,26 +30,27 @@ pub(super) struct Opened {
     /// For messages.
     pub(super) name: String,
     pub(super) path: PathBuf,
+    steps: Steps,
     /// What is no file, copied to one.
     spooled: Option<File>,
 }
 
 impl Opened {
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path, steps: Steps) -> Result<Self> {
         let name = path.display().to_string();
         // A file is opened when it is read: a job may have more of them than a process may hold.
         if path.is_dir() || path.is_file() {
-            return Ok(Self { name, path: path.to_owned(), spooled: None });
+            return Ok(Self { name, path: path.to_owned(), steps, spooled: None });
         }
-        let input = Input::open(path)?;
+        let input = Input::open(path, &steps)?;
         let name = input.name().to_owned();
-        Ok(Self { name, path: path.to_owned(), spooled: Some(input.seekable(None)?) })
+        Ok(Self { name, path: path.to_owned(), steps, spooled: Some(input.seekable(None)?) })
     }
 
     /// The input from its beginning.
     pub(super) fn lines(&mut self) -> Result<BufReader<File>> {
         let Some(file) = &mut self.spooled else {
-            let file = Input::open(&self.path)?.seekable(None)?;
+            let file = Input::open(&self.path, &self.steps)?.seekable(None)?;
             return Ok(BufReader::with_capacity(BUFFER, file));
         };
         file.seek(SeekFrom::Start(0)).with_context(|| format!("{}: seeking", self.name))?;
