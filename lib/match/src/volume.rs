@@ -81,6 +81,19 @@ enum Request {
     Persistent(Volume),
     /// A write to a file: what its status tells of was counted when it was handed over.
     Write,
+    /// An exchange, the receive of which was counted likewise.
+    Exchange,
+}
+
+/// Whom the blocks of a rank's neighbourhood operations are for and from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Neighbours {
+    /// Positions in the communicator of destinations and sources; [`PROC_NULL`] of a block that is nobody's.
+    pub lists: [Vec<i64>; 2],
+    /// They are lower and upper neighbours in turn, dimension by dimension: what goes to the one comes from the other.
+    pub grid: bool,
+    /// Which of the blocks is whose is known.
+    pub ordered: bool,
 }
 
 /// Reads the calls of a rank in order, and says what each moves.
@@ -332,6 +345,18 @@ impl<'a> Volumes<'a> {
     fn neighbours(&mut self, at: &Places, words: &Words, m: Member<'_>) {
         let known = self.topologies.neighbours(words.one(at.comm));
         let degrees = self.graphs.degrees(m.name, m.me);
+    /// The rank's neighbours in a communicator of its tables, as far as calls up to now tell.
+    #[must_use]
+    pub fn neighbours_in(&self, comm: i64) -> Option<Neighbours> {
+        if let Some(lists) = self.topologies.neighbours(comm) {
+            let grid = self.topologies.is_grid(comm);
+            return Some(Neighbours { lists: lists.map(<[i64]>::to_vec), grid, ordered: true });
+        }
+        let m = self.member(comm)?;
+        let lists = self.graphs.neighbours(m.name, m.me)?.clone();
+        Some(Neighbours { lists, grid: false, ordered: false })
+    }
+
         // Which of the blocks have a neighbour: those of a grid end at its border.
         let exist = |side: usize| -> Vec<bool> {
             match known {

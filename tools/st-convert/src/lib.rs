@@ -8,6 +8,7 @@
 //!
 //! Memory: the trace as it is stored, and what is under way; not by its number of calls.
 
+mod amounts;
 pub mod args;
 mod choice;
 mod directory;
@@ -36,6 +37,7 @@ mod thread;
 mod trace;
 mod waits;
 mod walk;
+mod way;
 mod window;
 mod words;
 
