@@ -181,6 +181,9 @@ impl<'a> Volumes<'a> {
                 _ if at.kind == Kind::Write => {
                     self.requests.insert(request, Request::Write);
                 }
+                _ if at.kind == Kind::SendReceive => {
+                    self.requests.insert(request, Request::Exchange);
+                }
                 _ => {
                     self.requests.remove(&request);
                 }
@@ -201,7 +204,7 @@ impl<'a> Volumes<'a> {
         let by_status =
             matches!(at.kind, Kind::Receive | Kind::MatchedReceive | Kind::SendReceive | Kind::Read);
         if at.kind == Kind::SendReceive && !blocking && words.one(at.source) != PROC_NULL {
-            // The statuses of such requests are not recorded: MPICH 4.0 sets nothing in them.
+            // The statuses of such requests are not recorded: MPICH 4.0 sets nothing in them. Others may have them.
             self.volume.received = self.block(at, RECEIVE, words, 0);
         } else if by_status && blocking {
             let bytes = positive(words.one(at.bytes));
@@ -342,9 +345,6 @@ impl<'a> Volumes<'a> {
         (self.volume.sent, self.volume.received) = (sent, received);
     }
 
-    fn neighbours(&mut self, at: &Places, words: &Words, m: Member<'_>) {
-        let known = self.topologies.neighbours(words.one(at.comm));
-        let degrees = self.graphs.degrees(m.name, m.me);
     /// The rank's neighbours in a communicator of its tables, as far as calls up to now tell.
     #[must_use]
     pub fn neighbours_in(&self, comm: i64) -> Option<Neighbours> {
@@ -357,6 +357,9 @@ impl<'a> Volumes<'a> {
         Some(Neighbours { lists, grid: false, ordered: false })
     }
 
+    fn neighbours(&mut self, at: &Places, words: &Words, m: Member<'_>) {
+        let known = self.topologies.neighbours(words.one(at.comm));
+        let degrees = self.graphs.degrees(m.name, m.me);
         // Which of the blocks have a neighbour: those of a grid end at its border.
         let exist = |side: usize| -> Vec<bool> {
             match known {
@@ -404,7 +407,12 @@ impl<'a> Volumes<'a> {
             let file = tags.get(k).is_none_or(|tag| *tag == NONE);
             let position = positions.get(k).and_then(|p| usize::try_from(*p).ok());
             let request = position.and_then(|p| requests.get(p)).and_then(|r| self.requests.get(r));
-            if !(file && matches!(request, Some(Request::Write))) {
+            let counted = match request {
+                Some(Request::Write) => file,
+                Some(Request::Exchange) => !file,
+                _ => false,
+            };
+            if !counted {
                 let bytes = positive(*bytes);
                 self.volume.received = self.volume.received.plus(Side { bytes, values: bytes });
             }
