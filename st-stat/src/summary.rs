@@ -208,7 +208,11 @@ impl Facts {
     /// One row of plain values.
     pub(crate) fn table(&self) -> Table {
         let values = || self.0.iter().flat_map(|f| &f.values);
-        let columns = values().map(|(key, _)| Column::left(key, key)).collect();
+        // What is not known is a number.
+        let column = |(key, cell): &(&'static str, Cell)| {
+            if cell.value.is_string() { Column::left(key, key) } else { Column::right(key, key, 0) }
+        };
+        let columns = values().map(column).collect();
         Table { columns, rows: vec![values().map(|(_, cell)| cell.clone()).collect()], total: None }
     }
 }

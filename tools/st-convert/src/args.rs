@@ -14,7 +14,7 @@ use crate::formats;
 use crate::import;
 use crate::input::Input;
 use crate::level::Level;
-use crate::selection::Selection;
+use crate::selection::{Called, Selection};
 
 /// Write a trace in the format of another tool, or read one
 ///
@@ -99,6 +99,7 @@ impl Args {
             functions: Vec::new(),
             sites: self.sites.clone(),
             phase: self.phase,
+            called: Called::OPTIONS,
         }
     }
 }

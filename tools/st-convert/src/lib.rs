@@ -44,7 +44,7 @@ mod words;
 pub use input::Input;
 pub use level::Level;
 pub use run::{main, run};
-pub use selection::Selection;
+pub use selection::{Called, Selection};
 pub use source::Source;
 pub use walk::Tell;
 

@@ -143,7 +143,7 @@ fn inputs(kind: &FormatKind, args: &Args) -> Vec<Input> {
 
 /// Reads a trace, and says how much of it is written.
 fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
-    let mut trace = input.read(NAME, Some(&args.steps), args.ranks.as_ref())?;
+    let mut trace = input.read(NAME, Some(&args.steps), Some(&args.selection()))?;
     let named = input.named();
     if args.waits && !trace.is_timed() {
         bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));

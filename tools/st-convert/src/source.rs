@@ -11,7 +11,7 @@ use st_model::num::Exact as _;
 use st_model::sites::CallSites;
 
 use crate::NAME;
-use crate::input::{Input, asked_and_there};
+use crate::input::Input;
 use crate::selection::{HOW, LACK, Selection};
 use crate::tables::{Sink, Tables};
 use crate::trace::{Lane, Trace};
@@ -63,7 +63,7 @@ impl Source {
 
     fn select(&self, selection: &Selection, steps: &Steps) -> Result<Trace> {
         let ranks = selection.ranks.as_ref();
-        if let Some(missing) = asked_and_there(ranks, &self.trace.whole.ranks)? {
+        if let Some(missing) = selection.missing(&self.trace.whole.ranks)? {
             bail!(UsageError(missing));
         }
         let budget = steps.budget();
