@@ -5,7 +5,7 @@ use st_model::event::{RECEIVED, SENT};
 use st_model::num::Exact as _;
 use st_model::values::{PROC_NULL, ROOT};
 
-use super::lowering::{Message, Transfer, tree};
+use super::transfers::{Message, Transfer, tree};
 use crate::amounts::Amounts;
 
 /// One rank's part.

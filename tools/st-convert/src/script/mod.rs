@@ -5,6 +5,7 @@
 
 mod between;
 mod lowering;
+mod transfers;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,7 +21,8 @@ use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::format::Call;
 use crate::losses::Losses;
 use crate::trace::{Lane, Trace};
-use lowering::{Lowered, Members, Transfer, lower};
+use lowering::{Lowered, Members, lower};
+use transfers::Transfer;
 
 /// What the algorithms are called, for who reads a result.
 pub(crate) const ALGORITHMS: &str = lowering::ALGORITHMS;
