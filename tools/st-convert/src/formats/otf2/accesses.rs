@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_model::calls::{Kind, names};
+use st_model::calls::{Kind, Meaning, Object, names};
 use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, narrow};
 use st_model::objects::{Name, Named, SharedObject};
@@ -134,12 +134,12 @@ impl Accesses {
         if !self.running.is_empty() {
             self.complete(event, &mut told);
         }
-        if one(event, "file").is_some() || matches!(row.kind, Kind::Close) || one(event, "newfile").is_some()
-        {
+        let names = |object| row.slots.iter().find(|slot| slot.meaning == Meaning::Ref(object));
+        if names(Object::File).is_some() {
             self.file(call, trace, &mut told);
-        } else if let Some(index) = ["win", "newwin", "freewin"].iter().find_map(|name| one(event, name)) {
-            let found = Tables::find(&section.tables.wins, index, event.rank);
-            if let Some(found) = found {
+        } else if let Some(slot) = names(Object::Win) {
+            let index = one(event, &slot.name).unwrap_or(-1);
+            if let Some(found) = Tables::find(&section.tables.wins, index, event.rank) {
                 let win = self.windows.number(found, found.label(), trace);
                 self.window(call, win, &mut told);
             }
