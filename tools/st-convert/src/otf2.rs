@@ -24,6 +24,9 @@ pub(crate) const PROGRAM: &str = "ST::PROGRAM";
 /// of the second.
 pub(crate) const SIDES: &str = "ST::INTERCOMMUNICATORS";
 
+/// `OTF2_PARADIGM_COMPILER`: functions of the program.
+pub(crate) const COMPILER: u8 = 2;
+
 /// `OTF2_SUCCESS`.
 const SUCCESS: c_int = 0;
 
