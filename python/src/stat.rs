@@ -11,8 +11,8 @@ use st_stat::args::Args;
 /// What of a trace's options commands take, too: by name, with the value.
 pub(crate) type Options = Vec<(&'static str, OsString)>;
 
-/// What a command of st-stat prints of some streams, in a form for programs: JSON lines, or CSV, which tells columns even without rows.
-pub(crate) fn answer(words: &[String], options: &Options, inputs: &[OsString], csv: bool) -> Result<String> {
+/// What a command of st-stat prints of some streams: JSON lines, the first of which says which columns are of numbers.
+pub(crate) fn answer(words: &[String], options: &Options, inputs: &[OsString]) -> Result<String> {
     let place = tempfile::tempdir().context("a temporary directory")?;
     let file = place.path().join("answer");
     let mut line: Vec<OsString> = vec!["st-stat".into()];
@@ -25,7 +25,7 @@ pub(crate) fn answer(words: &[String], options: &Options, inputs: &[OsString], c
             line.extend((!value.is_empty()).then(|| value.clone()));
         }
     }
-    line.extend(["--format", if csv { "csv" } else { "json" }, "-o"].map(OsString::from));
+    line.extend(["--format", "typed", "-o"].map(OsString::from));
     line.push(file.clone().into());
     line.push("--".into());
     line.extend(inputs.iter().cloned());

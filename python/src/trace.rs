@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use st_cli::Symbols;
 use st_cli::options::{Steps, StreamIn, Talk};
-use st_convert::{Input, Selection, Source};
+use st_convert::{Called, Input, Selection, Source};
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::parse_any;
 
@@ -67,6 +67,7 @@ impl Asked {
             functions: self.functions,
             sites: self.sites,
             phase: self.phase,
+            called: Called::ARGUMENTS,
         })
     }
 }
@@ -164,9 +165,9 @@ impl Trace {
         })
     }
 
-    /// What a command of st-stat answers: JSON lines, or CSV.
-    fn stat(&self, py: Python<'_>, words: Vec<String>, csv: bool) -> PyResult<String> {
+    /// What a command of st-stat answers: JSON lines, the first of which says which columns are of numbers.
+    fn stat(&self, py: Python<'_>, words: Vec<String>) -> PyResult<String> {
         let (options, inputs) = (self.options.clone(), self.inputs.clone());
-        wait(py, move |_| answer(&words, &options, &inputs, csv))
+        wait(py, move |_| answer(&words, &options, &inputs))
     }
 }

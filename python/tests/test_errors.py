@@ -38,12 +38,12 @@ def test_texts_are_those_of_the_programs(traces, tmp_path):
 def test_what_is_not_there_is_refused(traces):
     t = st.open(traces["fft"])
     for asked, text in [
-        ({"ranks": [7]}, "the trace has no rank 7; it has 0-3"),
+        ({"ranks": [7]}, "^ranks: the trace has no rank 7; it has 0-3"),
         ({"sites": "nowhere"}, "nowhere: the trace has no such call site or function"),
         ({"functions": "MPI_Frobnicate"}, "MPI_Frobnicate: the trace has no such function"),
         ({"phase": 1}, "the program does not call MPI_Pcontrol"),
-        ({"start": 1e6}, "the run ends after"),
-        ({"start": 2.0, "end": 1.0}, "is not before"),
+        ({"start": 1e6}, "^start 1000000: the run ends after"),
+        ({"start": 2.0, "end": 1.0}, "^start is not before end"),
     ]:
         with pytest.raises(st.UsageError, match=text):
             t.events(**asked)

@@ -158,6 +158,17 @@ def test_a_table_without_rows_has_its_columns(tmp_path):
     waits = st.open(tmp_path / "one.st").waits()
     assert waits.num_rows == 0
     assert waits.schema.names == ["kind", "wait_ns", "share_percent", "waits", "longest_ns"]
+    assert waits.schema.field("kind").type == "string" and waits.schema.field("waits").type == "int64"
+
+
+def test_what_is_not_known_has_a_type(traces, tmp_path):
+    run("st-kernels", "stencil1d", "--paper", "--ranks", 1, "--steps", 1, "-o", tmp_path / "one.st")
+    clusters = st.open(tmp_path / "one.st").clusters()
+    assert clusters["unlike_before"].to_pylist() == [None]
+    assert clusters.schema.field("unlike_before").type == "string"
+    run("st-merge", "-q", traces["fft"], "-o", tmp_path / "merged.st")
+    types = {field.type for field in st.open(tmp_path / "merged.st").stat("calls", "--sites").schema}
+    assert pa.null() not in types
 
 
 def test_header(traces):
@@ -174,7 +185,7 @@ def test_merged_traces_have_no_times(traces, tmp_path):
     assert t.events()["enter_ns"].null_count == t.calls
     columns = ["rank", "thread", "call", "function", "comm", "dest", "source", "sent_bytes", "received_bytes"]
     assert t.events(columns=columns).to_pylist() == whole.events(columns=columns).to_pylist()
-    with pytest.raises(st.UsageError, match="--keep-columns"):
+    with pytest.raises(st.UsageError, match="which start, end and phase need: .*--keep-columns"):
         t.events(start=1.0)
     with pytest.raises(st.UsageError):
         t.to_pipit()

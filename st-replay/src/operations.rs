@@ -13,8 +13,9 @@ use st_match::standing::{Scope, Standing};
 use st_match::{Channel, UNKNOWN};
 use st_model::calls::roles::{Action, Epoch, Rule};
 use st_model::calls::words::{Words, slot};
-use st_model::calls::{CallId, CallTable, Kind, Meaning, Row, Slot};
+use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row, Slot};
 use st_model::event::{Completed, Event};
+use st_model::objects::Comm;
 use st_model::project::Error;
 use st_model::section::{Section, Sym, Symbol, Tables};
 use st_model::values::ANY_TAG;
@@ -69,7 +70,7 @@ pub struct Walker<'a, F: FnMut(Operation)> {
     section: &'a Section,
     rank: u32,
     plans: Vec<Plan>,
-    /// Objects made by calls that are left out.
+    /// Objects made by calls that are left out, or by none.
     unmade: HashSet<Item>,
     teller: Teller<'a, F>,
 }
@@ -126,6 +127,10 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
     pub fn walk(mut self, thread: usize, scaling: &Scaling, until: u64) -> Result<Walked, Error> {
         let mut walked = Walked::default();
         let Some(mut events) = self.section.events(thread, self.rank) else { return Ok(walked) };
+        // What one thread uses another may have made.
+        if thread == 0 {
+            self.unmade.extend(strays(self.section, self.rank));
+        }
         let mut communication = Communication::default();
         loop {
             if events.index() >= until && self.teller.posted.is_empty() {
@@ -152,6 +157,7 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
             walked.finalized |= event.action() == Action::Finalize;
             if !self.unmade.is_empty() && self.uses_unmade(row, event.words()) {
                 (self.teller.tell)(Operation::Unmade(event.sym));
+                communication.leave_out(&event);
                 continue;
             }
             communication.event(&event, &mut self.teller);
@@ -165,7 +171,7 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
         Ok(walked)
     }
 
-    /// Whether a call names an object that a call makes which is left out. Those that it makes itself are there from now on.
+    /// Whether a call names an object that is not made. Those that it makes itself are there from now on.
     fn uses_unmade(&mut self, row: &Row, words: &Words) -> bool {
         for (slot, item) in objects(row, words) {
             if slot.is_made() {
@@ -360,6 +366,14 @@ impl<F: FnMut(Operation)> Teller<'_, F> {
         let (function, sym, call) = (self.base, event.sym, event.index);
         OperationPart { at, lane: 0, function, root: None, bytes: None, op: None, sym, call }
     }
+}
+
+/// Communicators of a rank that are not MPI's own, nor made of others, as far as is known: of who has read what others have recorded.
+fn strays(section: &Section, rank: u32) -> impl Iterator<Item = Item> {
+    let is_stray =
+        |comm: &Comm| comm.parent == 0 && comm.kind != "MPI_COMM_WORLD" && comm.kind != "MPI_COMM_SELF";
+    let all = (0..).zip(&section.tables.comms).filter_map(move |(index, comm)| Some((index, comm.on(rank)?)));
+    all.filter(move |(_, comm)| is_stray(&comm.content)).map(|(index, _)| (Object::Comm, index))
 }
 
 /// The communicator that the call makes: not all members of the one it names take part.

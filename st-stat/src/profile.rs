@@ -6,6 +6,7 @@ use st_match::volume::{Graphs, Places, Side, Volumes};
 use st_model::calls::CallTable;
 use st_model::frequencies::Frequencies;
 use st_model::project::Error;
+use st_model::rank_times::{RankTime, TimeSum};
 use st_model::section::{Form, NO_SYM, PathSketch, Section, SlotStreams, Thread};
 
 use crate::exact;
@@ -59,6 +60,8 @@ pub struct RankTotals {
     pub neighbours: BTreeSet<u32>,
     /// Bytes sent and received.
     pub bytes: [u128; 2],
+    /// Its time, if what is kept of that is not exact and exact times tell it.
+    pub time: Option<RankTime>,
 }
 
 /// The profile of a section.
@@ -109,7 +112,14 @@ impl Profile {
         drawn: &mut [Drawn],
     ) -> Result<(), Error> {
         let Some(mut events) = section.events(thread, totals.rank) else { return Ok(()) };
+        let mut time = (thread == 0 && exact::tells_ranks(&section.threads[0])).then(TimeSum::default);
+        if time.is_some() {
+            events = events.timed();
+        }
         while let Some(event) = events.next_event()? {
+            if let Some(time) = &mut time {
+                time.add(event.symbol.call, event.times);
+            }
             let sym = event.sym;
             self.symbols[sym as usize].calls += event.calls();
             totals.calls += event.calls();
@@ -121,6 +131,7 @@ impl Profile {
             }
             totals.neighbours.extend(volume.partners.iter().map(|(rank, _)| *rank));
         }
+        totals.time = totals.time.or_else(|| time?.of(totals.rank));
         Ok(())
     }
 

@@ -208,7 +208,11 @@ impl Facts {
     /// One row of plain values.
     pub(crate) fn table(&self) -> Table {
         let values = || self.0.iter().flat_map(|f| &f.values);
-        let columns = values().map(|(key, _)| Column::left(key, key)).collect();
+        // What is not known is a number.
+        let column = |(key, cell): &(&'static str, Cell)| {
+            if cell.value.is_string() { Column::left(key, key) } else { Column::right(key, key, 0) }
+        };
+        let columns = values().map(column).collect();
         Table { columns, rows: vec![values().map(|(_, cell)| cell.clone()).collect()], total: None }
     }
 }
@@ -241,9 +245,14 @@ impl Times {
         let start_up = start_up / u128::from(ranks.max(1));
         let timed = all.count() > 0;
         let mut times = Self { timed, ranks: 0, whole: 0, mpi: 0, longest: (0, 0, false), start_up };
-        for (section, _) in sections {
-            let about = section.threads.first().is_some_and(|t| !t.sums.is_empty());
-            for RankTime { rank, whole, mpi } in rank_times(section) {
+        for (section, profile) in sections {
+            let kept_about = section.threads.first().is_some_and(|t| !t.sums.is_empty());
+            let exact: BTreeMap<u32, RankTime> =
+                profile.ranks.iter().filter_map(|r| Some((r.rank, r.time?))).collect();
+            for kept in rank_times(section) {
+                let told = exact.get(&kept.rank);
+                let (about, RankTime { rank, whole, mpi }) =
+                    (kept_about && told.is_none(), *told.unwrap_or(&kept));
                 times.ranks += 1;
                 times.whole += whole;
                 times.mpi += mpi;

@@ -20,6 +20,9 @@ pub enum Format {
     Csv,
     /// One JSON object per row and line; plain numbers.
     Json,
+    /// The same behind a line that has the columns, for the Python package: whether each is of numbers, under its name.
+    #[value(hide = true)]
+    Typed,
 }
 
 /// A value with what it looks like to people.
@@ -158,6 +161,13 @@ impl Table {
             Format::Text => self.write_text(screen, out),
             Format::Csv => self.write_csv(out),
             Format::Json => self.write_json(out),
+            Format::Typed => {
+                let numbers = |column: &Column| Value::from(matches!(column.fit, Fit::Right(_)));
+                let types: Map<String, Value> =
+                    self.columns.iter().map(|column| (column.key.to_owned(), numbers(column))).collect();
+                writeln!(out, "{}", Value::Object(types))?;
+                self.write_json(out)
+            }
         }
     }
 
@@ -334,6 +344,9 @@ mod tests {
         assert_eq!(form(&table(), Format::Csv, 10), csv);
         let json = "{\"function\":\"MPI_Send\",\"calls\":1200,\"max_ns\":1500,\"site\":\"main a.c:1\"}";
         assert_eq!(form(&table(), Format::Json, 10).lines().next(), Some(json));
+        let typed = form(&table(), Format::Typed, 10);
+        let types = r#"{"function":false,"calls":true,"max_ns":true,"site":false}"#;
+        assert_eq!(typed.lines().take(2).collect::<Vec<_>>(), [types, json]);
     }
 
     #[test]

@@ -81,6 +81,19 @@ enum Request {
     Persistent(Volume),
     /// A write to a file: what its status tells of was counted when it was handed over.
     Write,
+    /// An exchange, the receive of which was counted likewise.
+    Exchange,
+}
+
+/// Whom the blocks of a rank's neighbourhood operations are for and from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Neighbours {
+    /// Positions in the communicator of destinations and sources; [`PROC_NULL`] of a block that is nobody's.
+    pub lists: [Vec<i64>; 2],
+    /// They are lower and upper neighbours in turn, dimension by dimension: what goes to the one comes from the other.
+    pub grid: bool,
+    /// Which of the blocks is whose is known.
+    pub ordered: bool,
 }
 
 /// Reads the calls of a rank in order, and says what each moves.
@@ -168,6 +181,9 @@ impl<'a> Volumes<'a> {
                 _ if at.kind == Kind::Write => {
                     self.requests.insert(request, Request::Write);
                 }
+                _ if at.kind == Kind::SendReceive => {
+                    self.requests.insert(request, Request::Exchange);
+                }
                 _ => {
                     self.requests.remove(&request);
                 }
@@ -188,7 +204,7 @@ impl<'a> Volumes<'a> {
         let by_status =
             matches!(at.kind, Kind::Receive | Kind::MatchedReceive | Kind::SendReceive | Kind::Read);
         if at.kind == Kind::SendReceive && !blocking && words.one(at.source) != PROC_NULL {
-            // The statuses of such requests are not recorded: MPICH 4.0 sets nothing in them.
+            // The statuses of such requests are not recorded: MPICH 4.0 sets nothing in them. Others may have them.
             self.volume.received = self.block(at, RECEIVE, words, 0);
         } else if by_status && blocking {
             let bytes = positive(words.one(at.bytes));
@@ -329,6 +345,18 @@ impl<'a> Volumes<'a> {
         (self.volume.sent, self.volume.received) = (sent, received);
     }
 
+    /// The rank's neighbours in a communicator of its tables, as far as calls up to now tell.
+    #[must_use]
+    pub fn neighbours_in(&self, comm: i64) -> Option<Neighbours> {
+        if let Some(lists) = self.topologies.neighbours(comm) {
+            let grid = self.topologies.is_grid(comm);
+            return Some(Neighbours { lists: lists.map(<[i64]>::to_vec), grid, ordered: true });
+        }
+        let m = self.member(comm)?;
+        let lists = self.graphs.neighbours(m.name, m.me)?.clone();
+        Some(Neighbours { lists, grid: false, ordered: false })
+    }
+
     fn neighbours(&mut self, at: &Places, words: &Words, m: Member<'_>) {
         let known = self.topologies.neighbours(words.one(at.comm));
         let degrees = self.graphs.degrees(m.name, m.me);
@@ -379,7 +407,12 @@ impl<'a> Volumes<'a> {
             let file = tags.get(k).is_none_or(|tag| *tag == NONE);
             let position = positions.get(k).and_then(|p| usize::try_from(*p).ok());
             let request = position.and_then(|p| requests.get(p)).and_then(|r| self.requests.get(r));
-            if !(file && matches!(request, Some(Request::Write))) {
+            let counted = match request {
+                Some(Request::Write) => file,
+                Some(Request::Exchange) => !file,
+                _ => false,
+            };
+            if !counted {
                 let bytes = positive(*bytes);
                 self.volume.received = self.volume.received.plus(Side { bytes, values: bytes });
             }

@@ -145,17 +145,46 @@ pub fn exact_time(section: &Section, rank: u32) -> Result<Option<RankTime>, Erro
     let Some(mut events) = section.events(0, rank).filter(|_| shared).map(Events::timed) else {
         return Ok(None);
     };
-    let (mut time, mut last) = (RankTime { rank, whole: 0, mpi: 0 }, None);
+    let mut time = TimeSum::default();
     while let Some(event) = events.next_event()? {
-        let Some((enter, exit)) = event.times else { return Ok(None) };
-        let since = |from: i64, to: i64| u128::from(saturate::<u64>(to.saturating_sub(from)));
-        let [before, within] = counted(event.symbol.call).map(u128::from);
-        let own = within * since(enter, exit);
-        time.whole += before * since(last.unwrap_or(enter), enter) + own;
-        time.mpi += own;
-        last = Some(exit);
+        time.add(event.symbol.call, event.times);
+        if time.unknown {
+            break;
+        }
     }
-    Ok(Some(time))
+    Ok(time.of(rank))
+}
+
+/// The time of a rank, added up by the exact times of its first thread's calls.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct TimeSum {
+    whole: u128,
+    mpi: u128,
+    last: Option<i64>,
+    /// Those of some calls are not there.
+    unknown: bool,
+}
+
+impl TimeSum {
+    /// Adds the next call.
+    pub fn add(&mut self, call: CallId, times: Option<(i64, i64)>) {
+        let Some((enter, exit)) = times else {
+            self.unknown = true;
+            return;
+        };
+        let since = |from: i64, to: i64| u128::from(saturate::<u64>(to.saturating_sub(from)));
+        let [before, within] = counted(call).map(u128::from);
+        let own = within * since(enter, exit);
+        self.whole += before * since(self.last.unwrap_or(enter), enter) + own;
+        self.mpi += own;
+        self.last = Some(exit);
+    }
+
+    /// The sum, if the times of all calls are there.
+    #[must_use]
+    pub fn of(&self, rank: u32) -> Option<RankTime> {
+        (!self.unknown).then_some(RankTime { rank, whole: self.whole, mpi: self.mpi })
+    }
 }
 
 /// From the end of the first event to the start of the last.

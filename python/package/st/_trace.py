@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
@@ -204,15 +202,11 @@ class Trace:
     def stat(self, *command: str) -> pa.Table:
         """The answer of a command of st-stat, as ``t.stat("delays", "--by", "rank")``; without a command, its summary.
 
-        The columns are those that the command's manual page lists for CSV and JSON.
+        The columns are those that the command's manual page lists for CSV and JSON: texts, or numbers, which are whole (int64) but where some
+        are not (double).
         """
-        words = list(command)
-        rows = [json.loads(line) for line in self._inner.stat(words, False).splitlines()]
-        if rows:
-            # Numbers of one column may be whole in some rows only.
-            return pa.table({name: _column([row.get(name) for row in rows]) for name in rows[0]})
-        head = next(csv.reader(io.StringIO(self._inner.stat(words, True))), [])
-        return pa.table({name: pa.nulls(0) for name in head})
+        types, *rows = [json.loads(line) for line in self._inner.stat(list(command)).splitlines()]
+        return pa.table({name: _column([row[name] for row in rows], number) for name, number in types.items()})
 
     def summary(self) -> Dict[str, Any]:
         """What the program did, at a glance: the columns of st-stat(1)."""
@@ -256,7 +250,10 @@ class Trace:
         return frame(self)
 
 
-def _column(values: List[Any]) -> pa.Array:
+def _column(values: List[Any], number: bool) -> pa.Array:
     if any(isinstance(value, float) for value in values):
         values = [float(value) if isinstance(value, int) else value for value in values]
+    if all(value is None for value in values):
+        # What is not known of any row has a type all the same.
+        return pa.nulls(len(values), pa.int64() if number else pa.string())
     return pa.array(values)

@@ -100,7 +100,7 @@ impl Telling<'_> {
                     Loose::Incomplete => format!("rank {rank}: {n} started by {place} never completed"),
                     Loose::Unknown => format!("rank {rank}: {place} completes {n} that nothing has started"),
                     Loose::Unmade => {
-                        format!("rank {rank}: {place} uses, {n} times, what a call makes that is left out")
+                        format!("rank {rank}: {place} uses, {n} times, what no call makes that is replayed")
                     }
                 }
             }

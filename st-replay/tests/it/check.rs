@@ -246,7 +246,26 @@ fn what_a_call_makes_that_is_left_out_cannot_be_used() {
     }
     let spawns = "* MPI_Init\n* MPI_Comm_spawn comm=0 newcomm=2\n* MPI_Barrier comm=2\n* MPI_Finalize";
     let found = faults_as_replayed(true, &sections(2, spawns));
-    let said = "line 3) uses, 1 times, what a call makes that is left out";
+    let said = "line 3) uses, 1 times, what no call makes that is replayed";
+    assert!(found.len() == 2 && found[0].contains(said), "{found:#?}");
+}
+
+#[test]
+fn a_communicator_that_nothing_makes_cannot_be_used() {
+    let program = "* MPI_Init\n* MPI_Ibarrier comm=2 request=0\n\
+                   * MPI_Wait requests=0 completed=0 source=-9 tag=-9 bytes=-9\n* MPI_Finalize";
+    let mut ranks = sections(2, program);
+    let faults = |ranks: &[Section]| {
+        let mut checker = Checker::new(None, None);
+        ranks.iter().for_each(|s| checker.see(s).unwrap());
+        checker.finish(&st_cli::Symbols::default(), &|_| ()).faults
+    };
+    assert_eq!(faults(&ranks), [""; 0]);
+    // What others have recorded does not say what it is made of.
+    let communicators = ranks.iter_mut().map(|section| &mut section.tables.comms[2]);
+    communicators.flat_map(|comm| &mut comm.of).for_each(|(_, comm)| comm.content.parent = 0);
+    let found = faults(&ranks);
+    let said = "line 2) uses, 1 times, what no call makes that is replayed";
     assert!(found.len() == 2 && found[0].contains(said), "{found:#?}");
 }
 

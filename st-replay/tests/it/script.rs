@@ -29,12 +29,12 @@ pub(crate) fn sections(ranks: u32, program: &str) -> Vec<Section> {
         let low = RankSeq::from_iter(0..half);
         let high = RankSeq::from_iter(half..ranks);
         let (members, remote) = if rank < half { (low, high) } else { (high, low) };
-        for (kind, members, remote) in [
-            ("MPI_COMM_WORLD", RankSeq::first(ranks), RankSeq::default()),
-            ("MPI_COMM_SELF", RankSeq::from_iter([rank]), RankSeq::default()),
-            ("two sides", members, remote),
+        for (kind, parent, members, remote) in [
+            ("MPI_COMM_WORLD", 0, RankSeq::first(ranks), RankSeq::default()),
+            ("MPI_COMM_SELF", 0, RankSeq::from_iter([rank]), RankSeq::default()),
+            ("two sides", 1, members, remote),
         ] {
-            recorder.objects.comms.predefined(Comm { kind: kind.into(), parent: 0, members, remote });
+            recorder.objects.comms.predefined(Comm { kind: kind.into(), parent, members, remote });
         }
         for (kind, size) in [("MPI_INT", 4), ("MPI_DOUBLE", 8)] {
             let (words, parts) = (Vec::new(), Vec::new());

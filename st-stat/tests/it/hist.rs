@@ -281,5 +281,14 @@ fn merged_exact_times_tell_exact_extremes() {
         // Also what each rank takes in all, where ranks differ by a millionth.
         assert_eq!(with, recorded, "{command:?}");
         assert_ne!(without, recorded, "{command:?}");
-    }
+    } // In the summary, too: which rank takes longest.
+    let longest = |sections| {
+        let all = told(sections, &["--format", "json"]);
+        let facts: serde_json::Value = serde_json::from_str(all.trim()).unwrap();
+        ["rank_time_mean_ns", "rank_time_longest_ns", "rank_time_longest_rank"].map(|key| facts[key].clone())
+    };
+    let recorded = longest(vec![timed(0), timed(1)]);
+    assert_eq!(recorded[2], 1);
+    assert_eq!(longest(merged(true)), recorded);
+    assert_ne!(longest(merged(false)), recorded);
 }

@@ -14,7 +14,7 @@ use crate::formats;
 use crate::import;
 use crate::input::Input;
 use crate::level::Level;
-use crate::selection::Selection;
+use crate::selection::{Called, Selection};
 
 /// Write a trace in the format of another tool, or read one
 ///
@@ -96,6 +96,7 @@ impl Args {
             functions: Vec::new(),
             sites: self.sites.clone(),
             phase: self.phase,
+            called: Called::OPTIONS,
         }
     }
 }
@@ -155,7 +156,8 @@ unknown is null.
 
 otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
 functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
-collective operations are records; accesses to windows and files and neighbourhood operations are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
+collective operations are records, and so are accesses to windows, which are complete with the next call that synchronises with their target, locks, files \
+and what is read and written; neighbourhood operations and synchronisations of windows with several ranks are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
 others. Pipit takes positions in communicators for ranks of the world; the frame of to_pipit, in Python, has those. There are two files for each thread.
 
 paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \
@@ -164,8 +166,8 @@ call that sends it, and from that of the one that posts its receive, to the exit
 
 simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
 and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
-back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; operations that only begin send every message to its receiver at \
-once. Ranks that stop early are counted: a simulation may wait for what they would send. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
+back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; between two groups, what all get goes by the first rank of each, a tree has the root and the other group, allgathers \
+and exchanges go pair by pair; operations of neighbourhoods, and those that only begin, send every message to its receiver at once. Ranks that stop early are counted: a simulation may wait for what they would send. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
 
 extrap: lines of JSON, each the value of a metric for a call path of a run: {\"params\": {\"p\": ranks}, \"callpath\": \"app->solve->MPI_Send\", \"metric\": …, \
 \"value\": …}. Each input is a run by itself; Extra-P wants five numbers of ranks, and takes runs on equally many as repetitions. Streams of one run that are given one by one are refused; programs of different names and runs that are all on equally many ranks are said. A call path is the program, the functions on the stack of \

@@ -1,6 +1,7 @@
 //! What a call does with others, as formats want to know it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use foldhash::fast::FixedState;
 use slab::Slab;
@@ -14,9 +15,11 @@ use st_model::event::{Completed, Event};
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
+use crate::amounts::Amounts;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
+use crate::way::Way;
 
 /// One end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,22 +37,27 @@ pub(crate) struct Side {
 }
 
 /// A part in a collective operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ExchangePart {
     /// Equal for all that take part in one operation, and for no other one.
     pub(crate) operation: u64,
     /// Number of this part.
     pub(crate) id: u64,
     pub(crate) group: u32,
+    /// The rank's side of an intercommunicator, else 0, and its position in that.
+    pub(crate) side: u8,
+    pub(crate) me: usize,
     pub(crate) rule: Rule,
     /// The rank is the communicator's only member.
     pub(crate) alone: bool,
     /// The root as the call names it, if it names one.
     pub(crate) root: Option<i64>,
+    /// Its blocks, for formats that are played.
+    pub(crate) amounts: Option<Rc<Amounts>>,
 }
 
 /// What a call does with others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Exchange {
     /// It sends a message; `done`: it also completes that.
     Send { side: Side, done: bool },
@@ -103,8 +111,16 @@ pub(crate) struct Shared {
     pub(crate) losses: Losses,
     /// Messages one end of which is chosen.
     cut: u64,
-    /// Both ends of messages are looked for.
-    matching: bool,
+    way: Way,
+}
+
+/// What is known of a part when its operation is made or begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    at: Standing,
+    rule: Rule,
+    root: Option<i64>,
+    amounts: Option<Rc<Amounts>>,
 }
 
 /// What is kept for a thread's collective operations, by number.
@@ -132,8 +148,13 @@ pub(crate) type Sequences = HashMap<(u32, u32), u32, FixedState>;
 const GROUP: u32 = 40;
 
 impl Shared {
-    pub(crate) fn new(matching: bool) -> Self {
-        Self { matching, ..Self::default() }
+    pub(crate) fn new(way: Way) -> Self {
+        Self { way, ..Self::default() }
+    }
+
+    /// Both ends of messages are looked for.
+    fn matching(&self) -> bool {
+        self.way == Way::InTime
     }
 
     /// Tells of messages that have met.
@@ -194,7 +215,7 @@ fn tag(tag: i64) -> Option<i64> {
 }
 
 impl Listener for Reading<'_, '_> {
-    type Part = (Standing, Rule, Option<i64>);
+    type Part = Made;
     const ALONE: bool = true;
 
     fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing> {
@@ -210,7 +231,7 @@ impl Listener for Reading<'_, '_> {
         self.shared.sends += 1;
         let side = self.side(end, id);
         self.exchanges.push(Exchange::Send { side, done });
-        if self.shared.matching {
+        if self.shared.matching() {
             let sent = Sent { id, bytes: end.bytes, by: self.by, chosen: self.chosen };
             self.shared.messages.send(self.by.at, end.sent_through(), sent);
             self.shared.meet();
@@ -240,7 +261,7 @@ impl Listener for Reading<'_, '_> {
         if done {
             (posted.received, posted.side.bytes) = (Some(self.by), self.bytes);
         }
-        let wanted = self.shared.matching || !done;
+        let wanted = self.shared.matching() || !done;
         let receive =
             if wanted { self.shared.messages.post(self.by.at, end.received_through(), posted) } else { 0 };
         if done {
@@ -278,7 +299,7 @@ impl Listener for Reading<'_, '_> {
         posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
         let side = posted.side;
         self.exchanges.push(Exchange::Received { side, at_once: matched });
-        if !self.shared.matching {
+        if !self.shared.matching() {
             self.shared.messages.withdraw(receive);
             return;
         }
@@ -288,17 +309,14 @@ impl Listener for Reading<'_, '_> {
         met.into_iter().for_each(|send| self.shared.complete(send, receive));
     }
 
-    fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Self::Part {
-        (at, rule, event.words().get(event.role.root))
+    fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Made {
+        let played = self.shared.way == Way::Played;
+        let amounts = played.then(|| Rc::new(Amounts::of(event, rule, self.volumes)));
+        Made { at, rule, root: event.words().get(event.role.root), amounts }
     }
 
-    fn join(
-        &mut self,
-        event: &Event<'_>,
-        (at, rule, root): Self::Part,
-        persistent: Option<(u32, u32)>,
-        done: bool,
-    ) -> usize {
+    fn join(&mut self, event: &Event<'_>, made: Made, persistent: Option<(u32, u32)>, done: bool) -> usize {
+        let Made { at, rule, root, amounts } = made;
         let group = u64::from(at.group) << GROUP;
         let operation = match persistent {
             Some((made, start)) => {
@@ -312,8 +330,9 @@ impl Listener for Reading<'_, '_> {
         };
         let id = self.shared.parts;
         self.shared.parts += 1;
-        let part = ExchangePart { operation, id, group: at.group, rule, alone: at.members == 1, root };
-        self.exchanges.push(Exchange::Join { part, done });
+        let (side, me, alone) = (at.side, at.me.to_usize(), at.members == 1);
+        let part = ExchangePart { operation, id, group: at.group, side, me, rule, alone, root, amounts };
+        self.exchanges.push(Exchange::Join { part: part.clone(), done });
         if done { 0 } else { self.parts.insert(part) }
     }
 

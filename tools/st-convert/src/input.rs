@@ -2,18 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use st_cli::options::{Steps, StreamIn, Talk};
-use st_cli::{Symbols, UsageError, each_section};
+use st_cli::{Symbols, each_section};
 use st_explain::PhasesBy;
 use st_match::volume::Graphs;
 use st_model::rank_times::begin;
-use st_model::ranklist::RankList;
-use st_model::ranklist_notation::plain;
 
 use crate::choice::Chosen;
 use crate::level::Level;
 use crate::numbering::Numbering;
+use crate::selection::Selection;
 use crate::trace::Trace;
 use crate::window::Window;
 
@@ -40,14 +39,15 @@ impl Input {
         }
     }
 
-    /// Reads all of it, and says for `tool` what is missing. Threads are those of `ranks`, if there are any; who goes through their
+    /// Reads all of it, and says for `tool` what is missing. Threads are those of the ranks that are `asked` for; who goes through their
     /// calls must ask `steps` before.
     pub(crate) fn read(
         &self,
         tool: &'static str,
         steps: Option<&Steps>,
-        ranks: Option<&RankList>,
+        asked: Option<&Selection>,
     ) -> Result<Trace> {
+        let ranks = asked.and_then(|asked| asked.ranks.as_ref());
         let (mut sections, mut zero) = (Vec::new(), None::<i64>);
         let budget = steps.map(Steps::budget);
         let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, section| {
@@ -58,7 +58,7 @@ impl Input {
             Ok(())
         })?;
         whole.remark(tool, &self.talk);
-        if let Some(missing) = asked_and_there(ranks, &whole.ranks)? {
+        if let Some(missing) = asked.map_or(Ok(None), |asked| asked.missing(&whole.ranks))? {
             self.talk.warn(tool, missing);
         }
         let sites = self.symbols.call_sites((tool, &self.talk), sections.iter().map(|s| &s.sites));
@@ -85,15 +85,4 @@ impl Input {
         all.find_lanes(ranks);
         Ok(all)
     }
-}
-
-/// Refuses ranks of which none is there, and says which are not.
-pub(crate) fn asked_and_there(asked: Option<&RankList>, held: &RankList) -> Result<Option<String>> {
-    let Some(asked) = asked else { return Ok(None) };
-    let missing = asked.difference(held);
-    let (none, have) = (plain(&missing), plain(held));
-    if missing.len() == asked.len() {
-        bail!(UsageError(format!("--ranks: the trace has no rank {none}; it has {have}")));
-    }
-    Ok((!missing.is_empty()).then(|| format!("--ranks: the trace has no rank {none}; it has {have}")))
 }

@@ -8,6 +8,7 @@
 //!
 //! Memory: the trace as it is stored, and what is under way; not by its number of calls.
 
+mod amounts;
 pub mod args;
 mod choice;
 mod directory;
@@ -36,13 +37,14 @@ mod thread;
 mod trace;
 mod waits;
 mod walk;
+mod way;
 mod window;
 mod words;
 
 pub use input::Input;
 pub use level::Level;
 pub use run::{main, run};
-pub use selection::Selection;
+pub use selection::{Called, Selection};
 pub use source::Source;
 pub use walk::Tell;
 

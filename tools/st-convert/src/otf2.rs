@@ -24,6 +24,9 @@ pub(crate) const PROGRAM: &str = "ST::PROGRAM";
 /// of the second.
 pub(crate) const SIDES: &str = "ST::INTERCOMMUNICATORS";
 
+/// `OTF2_PARADIGM_COMPILER`: functions of the program.
+pub(crate) const COMPILER: u8 = 2;
+
 /// `OTF2_SUCCESS`.
 const SUCCESS: c_int = 0;
 
@@ -76,6 +79,28 @@ pub(crate) struct Operation {
     pub(crate) received: u64,
 }
 
+/// An access to a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Access {
+    pub(crate) win: u32,
+    /// Position in the window's communicator.
+    pub(crate) remote: u32,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) id: u64,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Opening {
+    /// `OTF2_IoAccessMode`.
+    pub(crate) access: u8,
+    /// `OTF2_IoCreationFlag`.
+    pub(crate) creation: u32,
+    /// `OTF2_IoStatusFlag`.
+    pub(crate) status: u32,
+}
+
 /// An event of a location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Record {
@@ -92,6 +117,36 @@ pub(crate) enum Record {
     CollectiveEnd(Operation),
     CollectiveRequest(u64),
     CollectiveComplete(Operation, u64),
+    /// Windows, by number.
+    WinCreate(u32),
+    WinDestroy(u32),
+    Put(Access),
+    Get(Access),
+    /// With its `OTF2_RmaAtomicType`.
+    Atomic(Access, u8),
+    /// Window and number of an access.
+    AccessComplete(u32, u64),
+    /// Window, position of the other rank, `OTF2_LockType`.
+    RequestLock(u32, u32, u8),
+    AcquireLock(u32, u32, u8),
+    ReleaseLock(u32, u32),
+    /// Files that are open, by number.
+    FileOpen {
+        handle: u32,
+        mode: Opening,
+    },
+    FileClose(u32),
+    OperationBegin {
+        handle: u32,
+        mode: u8,
+        flags: u32,
+        bytes: u64,
+        id: u64,
+    },
+    /// File and number of an operation.
+    OperationIssued(u32, u64),
+    /// File, bytes and number.
+    OperationComplete(u32, u64, u64),
 }
 
 /// Neither string nor group nor communicator: all bits are set.

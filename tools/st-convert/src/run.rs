@@ -24,6 +24,7 @@ use crate::selection::{HOW, LACK};
 use crate::series;
 use crate::trace::Trace;
 use crate::walk::walk;
+use crate::way::Way;
 
 /// The program, from its command line to its exit status.
 #[must_use]
@@ -143,7 +144,7 @@ fn inputs(kind: &FormatKind, args: &Args) -> Vec<Input> {
 
 /// Reads a trace, and says how much of it is written.
 fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
-    let mut trace = input.read(NAME, Some(&args.input.steps), args.ranks.as_ref())?;
+    let mut trace = input.read(NAME, Some(&args.input.steps), Some(&args.selection()))?;
     let named = input.named();
     if args.waits && !trace.is_timed() {
         bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));
@@ -179,8 +180,12 @@ fn written(
         tell_phases(&handed, trace, args);
         return Ok(handed.losses);
     }
-    let by_rank = kind.by_rank || trace.level == Level::Summary;
-    let shared = walk(trace, by_rank, &tell, format).map_err(about)?;
+    let way = match (kind.by_rank || trace.level == Level::Summary, kind.whole_only) {
+        (true, true) => Way::Played,
+        (true, false) => Way::ByRank,
+        (false, _) => Way::InTime,
+    };
+    let shared = walk(trace, way, &tell, format).map_err(about)?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
     if trace.level == Level::Summary {

@@ -11,11 +11,12 @@ use st_model::num::Exact as _;
 use st_model::sites::CallSites;
 
 use crate::NAME;
-use crate::input::{Input, asked_and_there};
+use crate::input::Input;
 use crate::selection::{HOW, LACK, Selection};
 use crate::tables::{Sink, Tables};
 use crate::trace::{Lane, Trace};
 use crate::walk::{Tell, walk};
+use crate::way::Way;
 
 /// A trace in memory, as it is stored: its calls are read anew for each question.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ impl Source {
 
     fn select(&self, selection: &Selection, steps: &Steps) -> Result<Trace> {
         let ranks = selection.ranks.as_ref();
-        if let Some(missing) = asked_and_there(ranks, &self.trace.whole.ranks)? {
+        if let Some(missing) = selection.missing(&self.trace.whole.ranks)? {
             bail!(UsageError(missing));
         }
         let budget = steps.budget();
@@ -128,7 +129,7 @@ impl Source {
     ) -> Result<S> {
         let trace = self.select(selection, steps)?;
         let mut tables = Tables::new(sink, &trace);
-        self.about(walk(&trace, false, tell, &mut tables))?;
+        self.about(walk(&trace, Way::InTime, tell, &mut tables))?;
         tables.sink.finish()?;
         Ok(tables.sink)
     }
@@ -180,7 +181,7 @@ fn by_rank<'a, S: Sink + Send>(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(at) else { return Ok(done) };
             let mut tables = Tables::new(make(), part);
-            let read = walk(part, true, tell, &mut tables).and_then(|_| tables.sink.finish());
+            let read = walk(part, Way::ByRank, tell, &mut tables).and_then(|_| tables.sink.finish());
             // Where one fails, nothing of the others is wanted.
             read.inspect_err(|_| next.store(parts.len(), Ordering::Relaxed))?;
             done.push((at, tables));

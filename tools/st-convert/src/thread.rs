@@ -2,16 +2,14 @@
 
 use anyhow::Result;
 use st_match::communication::Communication;
-use st_match::standing::Standing;
 use st_match::volume::Volumes;
-use st_model::calls::roles::Rule;
 use st_model::columns::Points;
 use st_model::event::Events;
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
 use crate::choice::Chosen;
-use crate::exchanges::{Exchange, Parts, Reading, Sequences, Shared};
+use crate::exchanges::{Exchange, Made, Parts, Reading, Sequences, Shared};
 use crate::format::{Call, Format};
 use crate::message::Moment;
 use crate::trace::{Lane, Trace};
@@ -33,7 +31,7 @@ pub(crate) struct Thread<'a> {
     zero: i64,
     times: Option<(i64, i64)>,
     key: i64,
-    communication: Communication<(Standing, Rule, Option<i64>)>,
+    communication: Communication<Made>,
     volumes: Volumes<'a>,
     parts: Parts,
 }

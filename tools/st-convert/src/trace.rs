@@ -118,6 +118,11 @@ impl Trace {
         &self.sections[lane.section]
     }
 
+    /// Whether all calls of these threads are written.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.window.is_all() && self.chosen.is_all()
+    }
+
     /// What a thread's sketches hold, where that is of its rank alone and of all of its calls: their sums are exact then.
     pub(crate) fn sketches(&self, lane: &Lane) -> Option<&[PathSketch]> {
         let of = self.section(lane).threads.get(lane.thread.to_usize())?;

@@ -11,6 +11,7 @@ use crate::exchanges::{Sequences, Shared};
 use crate::format::Format;
 use crate::thread::Thread;
 use crate::trace::Trace;
+use crate::way::Way;
 
 /// Calls that are read before it is told.
 const TOLD: u64 = 1 << 14;
@@ -25,16 +26,15 @@ pub type Tell<'a> = &'a (dyn Fn(u64) -> Result<()> + Sync);
 /// # Errors
 ///
 /// If a rank cannot be read back, or if the format cannot be written.
-pub(crate) fn walk(trace: &Trace, by_rank: bool, tell: Tell<'_>, format: &mut dyn Format) -> Result<Shared> {
+pub(crate) fn walk(trace: &Trace, way: Way, tell: Tell<'_>, format: &mut dyn Format) -> Result<Shared> {
     let window = &trace.window;
     let mut threads: Vec<Thread<'_>> =
         (0..trace.lanes.len()).filter_map(|at| Thread::new(trace, at)).collect();
     // Without an order of time threads come by their numbers.
-    let order = |thread: &Thread<'_>| if by_rank { 0 } else { thread.key() };
+    let order = |thread: &Thread<'_>| if way == Way::InTime { thread.key() } else { 0 };
     let mut next: BinaryHeap<Reverse<(i64, u32)>> =
         threads.iter().zip(0u32..).map(|(thread, i)| Reverse((order(thread), i))).collect();
-    let (mut shared, mut sequences, mut exchanges) =
-        (Shared::new(!by_rank), Sequences::default(), Vec::new());
+    let (mut shared, mut sequences, mut exchanges) = (Shared::new(way), Sequences::default(), Vec::new());
     let mut known = Vec::new();
     let mut untold = 0;
     while let Some(mut first) = next.peek_mut() {

@@ -1,7 +1,5 @@
 //! The part of the run that is written.
 
-use anyhow::{Result, bail};
-use st_cli::UsageError;
 use st_model::columns::Column;
 use st_model::num::rounded;
 
@@ -16,15 +14,12 @@ impl Window {
     /// All calls.
     pub(crate) const ALL: Self = Self { from: i64::MIN, until: i64::MAX };
 
-    /// What lies between two times in seconds.
-    pub(crate) fn between(from: Option<f64>, until: Option<f64>) -> Result<Self> {
+    /// What lies between two times in seconds; `None` if there is nothing.
+    pub(crate) fn between(from: Option<f64>, until: Option<f64>) -> Option<Self> {
         let ns = |seconds: f64| i64::try_from(rounded(seconds * 1e9)).ok();
         let from = from.and_then(ns).unwrap_or(Self::ALL.from);
         let until = until.and_then(ns).unwrap_or(Self::ALL.until);
-        if from >= until {
-            bail!(UsageError("--from is not before --until".into()));
-        }
-        Ok(Self { from, until })
+        (from < until).then_some(Self { from, until })
     }
 
     pub(crate) fn is_all(&self) -> bool {

@@ -64,6 +64,11 @@ impl Topologies {
         self.0.get(&comm).map(|(_, lists)| [&lists[0][..], &lists[1][..]])
     }
 
+    /// Whether a communicator is a grid.
+    pub(crate) fn is_grid(&self, comm: i64) -> bool {
+        matches!(self.0.get(&comm), Some((Topology::Cart { .. }, _)))
+    }
+
     fn sub(&self, old: i64, remain: &[i64]) -> Option<Topology> {
         let (Topology::Cart { dims, periods }, _) = self.0.get(&old)? else { return None };
         let kept = |of: &[i64]| of.iter().zip(remain).filter(|(_, r)| **r != 0).map(|(d, _)| *d).collect();

@@ -1,4 +1,4 @@
-//! Degrees of ranks in graphs that no rank alone has said.
+//! Neighbours of ranks in graphs that no rank alone has said.
 
 use st_model::num::saturate;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use st_model::section::{Section, Tables};
 /// calls of all.
 #[derive(Clone, Debug, Default)]
 pub struct Graphs {
-    /// By communicator and rank in it: number of destinations and sources.
-    degrees: HashMap<(Name, u64), [usize; 2], FixedState>,
+    /// By communicator and rank in it: destinations and sources, in no order that a library would have to keep.
+    neighbours: HashMap<(Name, u64), [Vec<i64>; 2], FixedState>,
 }
 
 impl Graphs {
@@ -63,23 +63,28 @@ impl Graphs {
             for (source, degree) in list("sources").iter().zip(list("degrees")) {
                 let n = saturate(*degree);
                 for to in destinations.by_ref().take(n) {
-                    self.count(comm.name, *source, 0);
-                    self.count(comm.name, *to, 1);
+                    self.add(comm.name, *source, 0, *to);
+                    self.add(comm.name, *to, 1, *source);
                 }
             }
         }
         Ok(())
     }
 
-    fn count(&mut self, comm: Name, rank: i64, side: usize) {
+    fn add(&mut self, comm: Name, rank: i64, side: usize, other: i64) {
         if let Ok(rank) = u64::try_from(rank) {
-            self.degrees.entry((comm, rank)).or_default()[side] += 1;
+            self.neighbours.entry((comm, rank)).or_default()[side].push(other);
         }
+    }
+
+    /// Destinations and sources of a rank of a communicator, if it is such a graph and the rank has some.
+    pub(super) fn neighbours(&self, comm: Name, rank: u64) -> Option<&[Vec<i64>; 2]> {
+        self.neighbours.get(&(comm, rank))
     }
 
     /// Number of destinations and sources of a rank of a communicator.
     pub(super) fn degrees(&self, comm: Name, rank: u64) -> [usize; 2] {
-        self.degrees.get(&(comm, rank)).copied().unwrap_or_default()
+        self.neighbours(comm, rank).map_or([0; 2], |lists| [lists[0].len(), lists[1].len()])
     }
 }
 

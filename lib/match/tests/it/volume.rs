@@ -94,3 +94,16 @@ fn a_request_number_that_is_used_again_is_another_request() {
     ];
     assert_eq!(moved(&calls), [(40, 0), (0, 0), (0, 0), (0, 40), (0, 0), (0, 40)]);
 }
+
+#[test]
+fn what_an_exchange_that_begins_receives_is_counted_once() {
+    // sendcount sendtype dest sendtag, the same of the receive, comm newrequest; n requests completed source tag bytes
+    let exchange = [3, 0, 2, 7, 4, 0, 2, 7, 0, 5];
+    let wait = [1, 1, 5, 1, 0, 1, 2, 1, 7, 1, 16];
+    assert_eq!(moved(&[("MPI_Isendrecv", &exchange, 0), ("MPI_Waitall", &wait, 0)]), [(12, 16), (0, 0)]);
+    // The number of its request may be another's when that is over.
+    let receive = [4, 0, 2, 7, 0, 5];
+    let calls =
+        [("MPI_Isendrecv", &exchange[..], 0), ("MPI_Irecv", &receive[..], 0), ("MPI_Waitall", &wait[..], 0)];
+    assert_eq!(moved(&calls), [(12, 16), (0, 0), (0, 16)]);
+}

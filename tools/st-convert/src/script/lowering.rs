@@ -3,100 +3,107 @@
 //! Blocking ones go in rounds. Those that only begin send all of their messages at once, each to whom it is for in the end:
 //! who waits for one is told by nobody in between.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
-use foldhash::fast::FixedState;
 use st_model::calls::roles::Rule;
-use st_model::calls::words::ABSENT;
-use st_model::event::{Event, RECEIVED, SENT};
+use st_model::event::{RECEIVED, SENT};
 
+use super::between::Between;
+use super::transfers::{Message, Transfer, tree};
+use crate::amounts::Amounts;
 use crate::exchanges::ExchangePart;
-use crate::format::Call;
 use crate::groups::Group;
 
 /// By which algorithm each is lowered.
 pub(crate) const ALGORITHMS: &str = "barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first \
 rank and back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; \
-operations that only begin send every message to its receiver at once";
+between two groups, what all get goes by the first rank of each, a tree has the root and the other group, allgathers and exchanges go pair \
+by pair; operations of neighbourhoods, and those that only begin, send every message to its receiver at once";
 
-/// To or from whom, by place among the ranks that are converted, and bytes.
-type Message = (usize, u64);
-
-/// What a rank does, one after the other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Transfer {
-    Send(Message),
-    Receive(Message),
-    /// Sends the first and receives the second at the same time.
-    Exchange(Message, Message),
-}
-
-/// The members of a communicator, by their places among the ranks that are converted.
+/// What a rank does in an operation.
 #[derive(Debug)]
-pub(super) struct Members {
-    places: Rc<[usize]>,
-    positions: HashMap<usize, usize, FixedState>,
+pub(super) struct Lowered {
+    pub(super) steps: Vec<Transfer>,
+    /// All of them begin before any is waited for.
+    pub(super) at_once: bool,
 }
+
+/// The members of a communicator's groups, by their places among the ranks that are converted; the second is empty but for
+/// intercommunicators.
+#[derive(Debug)]
+pub(super) struct Members([Rc<[usize]>; 2]);
 
 impl Members {
-    /// `None` of an intercommunicator, and if some are not converted. `place` finds a world rank's place.
+    /// `None` if some are not converted. `place` finds a world rank's place.
     pub(super) fn of(group: &Group, place: impl Fn(u32) -> Option<usize>) -> Option<Self> {
-        if !group.sides[1].is_empty() {
-            return None;
-        }
-        let places = group.sides[0].iter().map(|rank| place(u32::try_from(rank).ok()?));
-        let places: Rc<[usize]> = places.collect::<Option<Vec<usize>>>()?.into();
-        let positions = places.iter().copied().zip(0..).collect();
-        Some(Self { places, positions })
+        let side = |side: usize| {
+            let places = group.sides[side].iter().map(|rank| place(u32::try_from(rank).ok()?));
+            places.collect::<Option<Vec<usize>>>().map(Rc::from)
+        };
+        Some(Self([side(0)?, side(1)?]))
     }
 }
 
-/// One rank's part in an operation.
+/// What the rank does that has this part, in a call that also completes it (`done`) or only begins it.
+///
+/// # Errors
+///
+/// What is not lowered.
+pub(super) fn lower(part: &ExchangePart, members: &Members, done: bool) -> Result<Lowered, &'static str> {
+    let Members(sides) = members;
+    let (side, me) = (usize::from(part.side), part.me);
+    let (Some(own), Some(amounts)) = (sides.get(side), &part.amounts) else { return Err(UNKNOWN) };
+    if matches!(part.rule, Rule::Neighbour | Rule::NeighbourV) {
+        return Ok(Lowered { steps: to_neighbours(amounts, own)?, at_once: true });
+    }
+    let at_once = !done;
+    if !sides[1].is_empty() {
+        let (rule, root, others) = (part.rule, part.root, &sides[1 - side][..]);
+        let between = Between { rule, me, root, own, others, amounts };
+        return Ok(Lowered { steps: if done { between.steps() } else { between.at_once() }, at_once });
+    }
+    let root = part.root.map_or(Some(0), |root| usize::try_from(root).ok()).ok_or(UNKNOWN)?;
+    let of = Collective { rule: part.rule, me, root, members: Rc::clone(own), amounts: Rc::clone(amounts) };
+    Ok(Lowered { steps: if done { of.steps() } else { of.at_once() }, at_once })
+}
+
+const UNKNOWN: &str = "parts in operations that are not known";
+
+/// A message to and from each neighbour.
+fn to_neighbours(amounts: &Amounts, members: &[usize]) -> Result<Vec<Transfer>, &'static str> {
+    let near =
+        amounts.neighbours.as_ref().ok_or("neighbourhood operations whose neighbours are not known")?;
+    if !near.ordered && amounts.sizes.iter().any(|sizes| sizes.len() > 1) {
+        return Err("neighbourhood operations of which it is not known which block is for whom");
+    }
+    let of = |side: usize| {
+        let there = near.lists[side].iter().enumerate();
+        there.filter_map(move |(k, n)| {
+            let place = members.get(usize::try_from(*n).ok()?)?;
+            Some((k, (*place, amounts.size(side, k))))
+        })
+    };
+    let mut receives: Vec<(usize, Message)> = of(RECEIVED).collect();
+    if near.grid {
+        // What goes to the lower neighbour comes from the upper one: where both are the same rank, in this order.
+        receives.sort_by_key(|(k, _)| *k ^ 1);
+    }
+    let receives = receives.into_iter().map(|(_, message)| Transfer::Receive(message));
+    Ok(receives.chain(of(SENT).map(|(_, message)| Transfer::Send(message))).collect())
+}
+
+/// One rank's part in an operation of one group.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Collective {
+struct Collective {
     rule: Rule,
     me: usize,
     root: usize,
     /// Where the communicator's members stand among the ranks that are converted.
     members: Rc<[usize]>,
-    /// Bytes to and from each member, or one number for all.
-    sizes: [Vec<u64>; 2],
-}
-
-/// Bytes of each block of a side: one number where all are alike.
-fn sizes(event: &Event<'_>, side: usize) -> Vec<u64> {
-    let (role, words) = (event.role, event.words());
-    let own = event.own_types(side);
-    let of = |k: usize, count: i64| {
-        let datatype = own.get(k).copied().or_else(|| words.get(role.types[side]));
-        datatype.and_then(|datatype| event.size(count, datatype)).unwrap_or(0)
-    };
-    match words.list(role.counts[side]) {
-        [] if role.counts[side] == ABSENT => vec![of(0, words.get(role.count[side]).unwrap_or(0))],
-        counts => counts.iter().enumerate().map(|(k, count)| of(k, *count)).collect(),
-    }
+    amounts: Rc<Amounts>,
 }
 
 impl Collective {
-    /// What the rank at a place does; `None` of those that are not lowered.
-    pub(super) fn of(call: &Call<'_>, part: &ExchangePart, members: &Members, own: usize) -> Option<Self> {
-        if matches!(part.rule, Rule::Neighbour | Rule::NeighbourV) {
-            return None;
-        }
-        let me = *members.positions.get(&own)?;
-        let root = part.root.map_or(Some(0), |root| usize::try_from(root).ok())?;
-        let event = call.event;
-        let mut sizes = [SENT, RECEIVED].map(|side| sizes(event, side));
-        let inplace = event.words().get(event.role.inplace).is_some_and(|inplace| inplace != 0);
-        if inplace
-            && matches!(part.rule, Rule::Alltoall | Rule::Alltoallv | Rule::Allgather | Rule::Allgatherv)
-        {
-            sizes[SENT] = sizes[RECEIVED].clone();
-        }
-        Some(Self { rule: part.rule, me, root, members: Rc::clone(&members.places), sizes })
-    }
-
     fn n(&self) -> usize {
         self.members.len()
     }
@@ -108,9 +115,7 @@ impl Collective {
 
     /// Bytes of a member's block.
     fn size(&self, side: usize, member: usize) -> u64 {
-        let sizes = &self.sizes[side];
-        let all_alike = sizes.len() == 1;
-        sizes.get(if all_alike { 0 } else { member }).copied().unwrap_or(0)
+        self.amounts.size(side, member)
     }
 
     fn message(&self, member: usize, bytes: u64) -> Message {
@@ -122,7 +127,7 @@ impl Collective {
     }
 
     /// In rounds.
-    pub(super) fn steps(&self) -> Vec<Transfer> {
+    fn steps(&self) -> Vec<Transfer> {
         let (n, me) = (self.n(), self.me);
         let rounds = 1..n;
         match self.rule {
@@ -166,26 +171,12 @@ impl Collective {
         }
     }
 
-    /// A binomial tree below a root: up to it (`up`) or down.
     fn tree(&self, root: usize, bytes: u64, up: bool) -> Vec<Transfer> {
-        let n = self.n();
-        let me = (self.me + n - root % n) % n;
-        let member = |relative: usize| self.message((relative + root) % n, bytes);
-        let lowest = if me == 0 { usize::MAX } else { me & me.wrapping_neg() };
-        let below = std::iter::successors(Some(1usize), |d| d.checked_mul(2));
-        let below: Vec<usize> = below.take_while(|d| *d < lowest && *d < n).filter(|d| me + d < n).collect();
-        let parent = (me > 0).then(|| me - lowest);
-        if up {
-            let children = below.iter().map(|d| Transfer::Receive(member(me + d)));
-            children.chain(parent.map(|parent| Transfer::Send(member(parent)))).collect()
-        } else {
-            let children = below.iter().rev().map(|d| Transfer::Send(member(me + d)));
-            parent.map(|parent| Transfer::Receive(member(parent))).into_iter().chain(children).collect()
-        }
+        tree(&self.members, self.me, root, bytes, up)
     }
 
     /// Every message to its receiver.
-    pub(super) fn at_once(&self) -> Vec<Transfer> {
+    fn at_once(&self) -> Vec<Transfer> {
         let (me, root) = (self.me, self.root);
         let others = || (0..self.n()).filter(|k| *k != me);
         let send = |k: usize, bytes: u64| Transfer::Send(self.message(k, bytes));
@@ -227,7 +218,10 @@ impl Collective {
 
 #[cfg(test)]
 mod tests {
-    use st_model::num::saturate;
+    use std::collections::HashMap;
+
+    use st_match::volume::Neighbours;
+    use st_model::num::{narrow, saturate};
 
     use super::*;
 
@@ -260,7 +254,8 @@ mod tests {
                 Rule::Scatter => [(0..n).map(|to| block(0, to)).collect(), vec![block(0, me)]],
                 _ => [vec![8], vec![8]],
             };
-            Collective { rule, me, root, members: (0..n).collect(), sizes }
+            let amounts = Rc::new(Amounts { sizes, neighbours: None });
+            Collective { rule, me, root, members: (0..n).collect(), amounts }
         };
         (0..n).map(part).collect()
     }
@@ -359,5 +354,75 @@ mod tests {
             let steps: Vec<_> = all(Rule::Bcast, n, 1).iter().map(Collective::steps).collect();
             assert_eq!(ends(&steps)[0].len(), n - 1);
         }
+    }
+
+    /// Parts of all ranks of two groups of `n` and `m`; the root is the last of the second one.
+    fn between(rule: Rule, [n, m]: [usize; 2], done: bool) -> Vec<Vec<Transfer>> {
+        let members = Members([(0..n).collect(), (n..n + m).collect()]);
+        let block = |from: usize, to: usize| saturate::<u64>(100 * from + to + 1);
+        let steps = |rank: usize| {
+            let side = usize::from(rank >= n);
+            let others: Vec<usize> = if side == 0 { (n..n + m).collect() } else { (0..n).collect() };
+            let me = if side == 0 { rank } else { rank - n };
+            let root = match side {
+                0 => i64::try_from(m - 1).unwrap(),
+                _ if me == m - 1 => st_model::values::ROOT,
+                _ => st_model::values::PROC_NULL,
+            };
+            let each =
+                |of: &dyn Fn(usize) -> u64| others.iter().map(|other| of(*other)).collect::<Vec<u64>>();
+            let sizes = match rule {
+                Rule::Alltoallv => [each(&|to| block(rank, to)), each(&|from| block(from, rank))],
+                Rule::Allgatherv => [vec![block(rank, 0)], each(&|from| block(from, 0))],
+                Rule::Gather => [vec![block(rank, 0)], each(&|from| block(from, 0))],
+                Rule::Scatter => [each(&|to| block(0, to)), vec![block(0, rank)]],
+                // Each group's blocks make the same together.
+                Rule::ReduceScatter => [vec![saturate(if side == 0 { m } else { n })], vec![]],
+                _ => [vec![8], vec![8]],
+            };
+            let amounts = Some(Rc::new(Amounts { sizes, neighbours: None }));
+            let (operation, id, group, side, alone, root) = (0, 0, 0, narrow(side), false, Some(root));
+            let part = ExchangePart { operation, id, group, side, me, rule, alone, root, amounts };
+            lower(&part, &members, done).unwrap().steps
+        };
+        (0..n + m).map(steps).collect()
+    }
+
+    #[test]
+    fn both_ends_agree_between_groups_and_come_to_their_end() {
+        for rule in RULES.into_iter().filter(|rule| *rule != Rule::Scan) {
+            for sizes in [[1, 1], [1, 3], [3, 1], [4, 4], [5, 2], [2, 7]] {
+                let rounds = between(rule, sizes, true);
+                let [sent, received] = ends(&rounds);
+                assert_eq!(sent, received, "{rule:?} {sizes:?}");
+                assert!(!sent.is_empty(), "{rule:?} {sizes:?}");
+                assert_eq!(run(&rounds), 0, "{rule:?} {sizes:?}");
+                let [sent, received] = ends(&between(rule, sizes, false));
+                assert_eq!(sent, received, "{rule:?} {sizes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_to_the_lower_neighbour_comes_from_the_upper_one() {
+        // A ring of two: both neighbours are the same rank.
+        let of = |me: u64| {
+            let other = i64::from(me == 0);
+            let lists = [vec![other; 2], vec![other; 2]];
+            let neighbours = Some(Neighbours { lists, grid: true, ordered: true });
+            let down_and_up = |of: u64| vec![10 * of + 1, 10 * of + 2];
+            let from = down_and_up(1 - me).into_iter().rev().collect();
+            to_neighbours(&Amounts { sizes: [down_and_up(me), from], neighbours }, &[0, 1]).unwrap()
+        };
+        let in_order = |steps: &[Transfer], receives: bool| -> Vec<u64> {
+            let bytes = |step: &Transfer| match step {
+                Transfer::Send((_, bytes)) if !receives => Some(*bytes),
+                Transfer::Receive((_, bytes)) if receives => Some(*bytes),
+                _ => None,
+            };
+            steps.iter().filter_map(bytes).collect()
+        };
+        assert_eq!(in_order(&of(0), false), in_order(&of(1), true));
+        assert_eq!(in_order(&of(1), false), in_order(&of(0), true));
     }
 }

@@ -3,7 +3,9 @@
 //! A receive must name its source when it is posted. Of one with a wildcard that is only known when it completes: what comes
 //! after it on its rank waits until then. Collective operations are messages ([`lowering`]).
 
+mod between;
 mod lowering;
+mod transfers;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,14 +14,15 @@ use foldhash::fast::FixedState;
 use st_cli::UsageError;
 use st_explain::{Fit, Transfers};
 use st_model::calls::Kind;
-use st_model::calls::roles::{Action, Rule};
+use st_model::calls::roles::Action;
 use st_model::num::{Exact as _, saturate};
 
 use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::format::Call;
 use crate::losses::Losses;
 use crate::trace::{Lane, Trace};
-use lowering::{Collective, Members, Transfer};
+use lowering::{Lowered, Members, lower};
+use transfers::Transfer;
 
 /// What the algorithms are called, for who reads a result.
 pub(crate) const ALGORITHMS: &str = lowering::ALGORITHMS;
@@ -230,31 +233,27 @@ impl Script {
         }
     }
 
-    fn collective(&mut self, call: &Call<'_>, part: &ExchangePart) -> Option<Collective> {
-        let own = self.place(call.lane.rank)?;
+    fn lower(&mut self, call: &Call<'_>, part: &ExchangePart, done: bool) -> Result<Lowered, &'static str> {
         let ranks = &self.ranks;
         let members = self.members.entry(part.group).or_insert_with(|| {
             Members::of(call.groups.get(part.group)?, |rank| ranks.binary_search(&rank).ok())
         });
-        Collective::of(call, part, members.as_ref()?, own)
+        let some_missing = "parts in operations some of whose ranks are not converted";
+        lower(part, members.as_ref().ok_or(some_missing)?, done)
     }
 
     fn join(&mut self, call: &Call<'_>, part: &ExchangePart, done: bool) {
-        let Some(collective) = self.collective(call, part) else {
-            let what = match part.rule {
-                Rule::Neighbour | Rule::NeighbourV => "neighbourhood operations",
-                _ => "parts in operations of intercommunicators, or some of whose ranks are not converted",
-            };
-            return self.losses.add(what, 1);
+        let lowered = match self.lower(call, part, done) {
+            Ok(lowered) => lowered,
+            Err(what) => return self.losses.add(what, 1),
         };
         let tag = self.tag(part.group, COLLECTIVE);
-        let steps = if done { collective.steps() } else { collective.at_once() };
         let end = |(peer, bytes)| End { peer, tag, bytes };
         let mut begun = Vec::new();
-        for step in steps {
+        for step in lowered.steps {
             match step {
-                Transfer::Send(to) if done => self.rank.push(Op::Send(end(to))),
-                Transfer::Receive(from) if done => self.rank.push(Op::Receive(end(from))),
+                Transfer::Send(to) if !lowered.at_once => self.rank.push(Op::Send(end(to))),
+                Transfer::Receive(from) if !lowered.at_once => self.rank.push(Op::Receive(end(from))),
                 Transfer::Send(to) => {
                     let id = self.rank.number();
                     self.rank.push(Op::Isend(end(to), id));
@@ -273,7 +272,9 @@ impl Script {
                 }
             }
         }
-        if !done {
+        if done {
+            begun.into_iter().for_each(|(end, id, receives)| self.rank.push(Op::Wait(end, id, receives)));
+        } else {
             self.rank.parts.insert(part.id, begun);
         }
     }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_model::calls::roles::Action;
 use st_model::num::{Exact as _, saturate};
-use st_model::rank_times::{exact_time, rank_times};
+use st_model::rank_times::{RankTime, TimeSum, exact_time, rank_times};
 use st_model::values::error_class;
 
 use crate::exchanges::{Exchange, Side};
@@ -22,7 +22,7 @@ use crate::losses::Losses;
 use crate::message::{Message, Moment};
 use crate::numbering::Numbering;
 use crate::phase::Phase;
-use crate::trace::Trace;
+use crate::trace::{Lane, Trace};
 use crate::walk::Tell;
 use crate::words::function;
 
@@ -48,6 +48,8 @@ struct Sums {
     calls: u64,
     sent: u64,
     received: u64,
+    /// Of the first thread's calls, where all are read.
+    time: TimeSum,
 }
 
 /// Rows from calls and messages.
@@ -123,13 +125,23 @@ impl<'a, S: Sink> Tables<'a, S> {
         Ok(())
     }
 
+    /// A rank's time by exact times, where what is kept of it is also of others.
+    fn time(&self, lane: &Lane, sums: &Sums) -> Result<Option<RankTime>> {
+        let section = self.trace.section(lane);
+        if !self.trace.is_whole() {
+            return Ok(exact_time(section, lane.rank)?);
+        }
+        let shared = section.threads.first().is_some_and(|thread| thread.ranks.len() > 1);
+        Ok(sums.time.of(lane.rank).filter(|_| shared && lane.thread == 0))
+    }
+
     fn ranks(&mut self) -> Result<()> {
         let times: HashMap<u32, _> =
             self.trace.sections.iter().flat_map(rank_times).map(|time| (time.rank, time)).collect();
         for lanes in self.trace.lanes.chunk_by(|a, b| a.rank == b.rank) {
             let Some(lane) = lanes.first() else { continue };
             let sums = self.sums.get(&lane.rank).copied().unwrap_or_default();
-            let exact = exact_time(self.trace.section(lane), lane.rank)?;
+            let exact = self.time(lane, &sums)?;
             let time = exact.as_ref().or_else(|| times.get(&lane.rank));
             self.sink.row(
                 RANKS,
@@ -213,6 +225,9 @@ impl<S: Sink> Format for Tables<'_, S> {
         sums.calls += event.calls();
         sums.sent = sums.sent.saturating_add(call.sent);
         sums.received = sums.received.saturating_add(call.received);
+        if call.lane.thread == 0 && self.trace.is_whole() {
+            sums.time.add(event.symbol.call, call.times);
+        }
         if self.trace.level == Level::Summary {
             return self.totals.add(self.trace, call, &mut self.sink);
         }

@@ -234,3 +234,86 @@ fn what_one_rank_or_two_groups_do_is_there_in_plain_communicators() {
         "Python's module cannot read such"
     );
 }
+
+/// Sums of what accesses to windows and files have, by kind of record.
+fn accessed(events: &[Event]) -> BTreeMap<&str, (usize, u64)> {
+    let mut all: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for event in events.iter().filter(|event| event.kind.starts_with("RMA_") || event.kind.starts_with("IO_"))
+    {
+        let words = ["Bytes: ", "Sent: ", "Received: ", "Bytes Result: "];
+        let bytes = words
+            .iter()
+            .filter(|word| event.rest.contains(*word))
+            .map(|word| event.number(word))
+            .sum::<u64>();
+        let of = all.entry(event.kind.as_str()).or_default();
+        *of = (of.0 + 1, of.1 + bytes);
+    }
+    all
+}
+
+#[test]
+fn accesses_to_windows_have_the_bytes_of_their_calls() {
+    let made = kernel(Kernel::Rma);
+    let Some(events) = archive(&made, &["-o", "app.otf2"]).as_deref().and_then(events) else { return };
+    let (found, calls, volumes) = (accessed(&events), made.calls(), made.volumes());
+    let of = |names: &[&str]| {
+        let all = calls.iter().filter(|(_, call)| names.contains(&call.0.as_str()));
+        all.fold((0, 0), |(n, bytes), (at, _)| (n + 1, bytes + volumes[at].0 + volumes[at].1))
+    };
+    let accesses = [
+        ("RMA_PUT", &["MPI_Put", "MPI_Rput"][..]),
+        ("RMA_GET", &["MPI_Get", "MPI_Rget"]),
+        ("RMA_ATOMIC", &["MPI_Accumulate", "MPI_Fetch_and_op", "MPI_Get_accumulate", "MPI_Compare_and_swap"]),
+    ];
+    let mut begun = 0;
+    for (kind, names) in accesses {
+        let (n, bytes) = found.get(kind).copied().unwrap_or_default();
+        assert_eq!((n, bytes), of(names), "{kind}");
+        begun += n;
+    }
+    assert!(begun > 0);
+    assert_eq!(found["RMA_OP_COMPLETE_BLOCKING"].0, begun, "all are complete: {found:?}");
+    assert_eq!(found["RMA_WIN_CREATE"].0, found["RMA_WIN_DESTROY"].0);
+    assert_eq!(found.get("RMA_REQUEST_LOCK"), found.get("RMA_RELEASE_LOCK"));
+}
+
+const FILES: &str = r#"
+{"header":{"world":1,"program":"app"}}
+{"file":"out","members":[0]}
+{"rank":0,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":0,"call":"MPI_File_open","comm":"MPI_COMM_WORLD","filename":"data/out.bin","amode":"MPI_MODE_CREATE|MPI_MODE_RDWR","newfile":"out","enter":2,"exit":3}
+{"rank":0,"call":"MPI_File_write_at","file":"out","offset":0,"count":3,"type":"MPI_INT","bytes":12,"enter":4,"exit":5}
+{"rank":0,"call":"MPI_File_iwrite_at","file":"out","offset":12,"count":5,"type":"MPI_INT","request":"w","enter":6,"exit":7}
+{"rank":0,"call":"MPI_File_write_all_begin","file":"out","count":7,"type":"MPI_INT","enter":8,"exit":9}
+{"rank":0,"call":"MPI_File_write_all_end","file":"out","bytes":28,"enter":10,"exit":11}
+{"rank":0,"call":"MPI_Wait","request":"w","enter":12,"exit":13}
+{"rank":0,"call":"MPI_File_read_at","file":"out","offset":0,"count":9,"type":"MPI_INT","bytes":8,"enter":14,"exit":15}
+{"rank":0,"call":"MPI_File_close","freefile":"out","enter":16,"exit":17}
+{"rank":0,"call":"MPI_Finalize","enter":18,"exit":19}
+"#;
+
+#[test]
+fn files_and_what_is_written_and_read_are_records() {
+    let made = Made::of_lines(FILES);
+    let Some(events) = archive(&made, &["-o", "app.otf2"]).as_deref().and_then(events) else { return };
+    let found = accessed(&events);
+    let wanted = BTreeMap::from([
+        ("IO_CREATE_HANDLE", (1, 0)),
+        ("IO_OPERATION_BEGIN", (4, 0)),
+        ("IO_OPERATION_ISSUED", (2, 0)),
+        ("IO_OPERATION_COMPLETE", (4, 12 + 20 + 28 + 8)),
+        ("IO_DESTROY_HANDLE", (1, 0)),
+    ]);
+    assert_eq!(found, wanted);
+    let time = |kind: &str| -> Vec<i64> {
+        events.iter().filter(|event| event.kind == kind).map(|event| event.time).collect()
+    };
+    assert_eq!(
+        (time("IO_OPERATION_BEGIN"), time("IO_OPERATION_COMPLETE")),
+        (vec![4, 6, 8, 14], vec![5, 11, 13, 15])
+    );
+    assert!(
+        events.iter().any(|event| event.kind == "IO_CREATE_HANDLE" && event.rest.contains("data/out.bin"))
+    );
+}

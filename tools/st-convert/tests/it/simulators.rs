@@ -294,3 +294,45 @@ fn ranks_that_stop_early_are_said() {
     assert!(said.contains("1 ends of ranks that stop early"), "{said}");
     assert_eq!(made.run(&["--strict", "-o", "other.goal"]).status.code(), Some(4));
 }
+
+/// A torus of 2 × 2, where both neighbours of a dimension are one rank; a graph whose edges each rank gives for others; and two groups.
+const NEAR: &str = r#"
+{"comm":"torus","members":[0,1,2,3]}
+{"comm":"graph","members":[0,1,2,3]}
+{"comm":"inter","members":[0,1,2],"remote":[3],"ranks":[0,1,2]}
+{"comm":"inter","members":[3],"remote":[0,1,2],"ranks":[3]}
+{"rank":R,"call":"MPI_Cart_create","comm":"MPI_COMM_WORLD","ndims":2,"dims":[2,2],"periods":[1,1],"reorder":0,"newcomm":"torus"}
+{"rank":R,"call":"MPI_Neighbor_alltoallv","sendcounts":[1,2,3,4],"sdispls":[0,0,0,0],"sendtype":"MPI_INT","recvcounts":[2,1,4,3],"rdispls":[0,0,0,0],"recvtype":"MPI_INT","comm":"torus"}
+{"rank":R,"call":"MPI_Neighbor_alltoall_init","sendcount":5,"sendtype":"MPI_INT","recvcount":5,"recvtype":"MPI_INT","comm":"torus","request":"n"}
+{"rank":R,"call":"MPI_Start","request":"n"}
+{"rank":R,"call":"MPI_Wait","request":"n"}
+{"rank":R,"call":"MPI_Dist_graph_create","comm":"MPI_COMM_WORLD","sources":[FROM],"degrees":[1],"destinations":[R],"weights":[],"reorder":0,"newcomm":"graph"}
+{"rank":R,"call":"MPI_Neighbor_allgather","sendcount":7,"sendtype":"MPI_INT","recvcount":7,"recvtype":"MPI_INT","comm":"graph"}
+{"rank":R,"call":"MPI_Allgather","inplace":false,"sendcount":11,"sendtype":"MPI_INT","recvcount":11,"recvtype":"MPI_INT","comm":"inter"}
+{"rank":R,"call":"MPI_Allreduce","inplace":false,"count":13,"type":"MPI_INT","op":"MPI_SUM","comm":"inter"}
+"#;
+
+#[test]
+fn neighbours_and_two_groups_send_what_they_say() {
+    let of = |rank: usize| {
+        let calls = NEAR.replace(":R,", &format!(":{rank},")).replace("[R]", &format!("[{rank}]"));
+        let text = calls.replace("FROM", &((rank + 3) % 4).to_string());
+        // Objects are described once.
+        text.lines()
+            .filter(|line| rank == 0 || line.contains("\"call\""))
+            .map(|line| format!("{line}\n"))
+            .collect()
+    };
+    let made = Made::of_lines(&(0..4).map(of).collect::<Vec<String>>().concat());
+    let (_, said) = made.convert(&["-o", "said.ti"]);
+    let kinds = "2 synchronisations where communicators are made";
+    assert!(!said.contains("neighbour") && !said.contains("parts in"), "{said} {kinds}");
+    let sent = run(&simgrid(&made));
+    let torus = 4 * 4 * (1 + 2 + 3 + 4) + 4 * 4 * 4 * 5;
+    // Up a tree of three, between both groups, down again.
+    let groups = 6 * 4 * 11 + (2 + 2 + 2) * 4 * 13;
+    assert_eq!(sent.values().flatten().sum::<u64>(), torus + 4 * 4 * 7 + groups);
+    // What the neighbours get is what they are said to receive.
+    let received: u64 = made.volumes().values().map(|volume| volume.1).sum();
+    assert_eq!(received, torus + 4 * 4 * 7 + 6 * 4 * 11 + 4 * 4 * 13);
+}

@@ -1,10 +1,12 @@
 //! What an archive says beside its events.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_model::num::{Exact as _, narrow};
+use st_model::objects::Name;
 
 use super::library::{Definition, Definitions, MEASURED};
 use super::members::there;
@@ -123,6 +125,45 @@ impl Otf2<'_> {
             to.write(Definition::Group(of_comm, none, COMM_GROUP, MPI, &members))?;
             to.write(Definition::Comm(number, name, of_comm))?;
         }
+        self.define_accessed(summary, &numbers, to, strings)?;
         if sides.is_empty() { Ok(()) } else { self.archive.property(SIDES, &sides.join(" ")) }
+    }
+
+    /// Windows and files, and the communicators of those that nobody has synchronised.
+    fn define_accessed(
+        &self,
+        summary: &Summary<'_>,
+        numbers: &HashMap<u32, u64>,
+        to: &Definitions<'_>,
+        strings: &mut Strings<'_>,
+    ) -> Result<()> {
+        let mut comms: HashMap<Name, u32> = summary.groups.iter().map(|group| group.name).zip(0..).collect();
+        let (windows, files) = (&self.accesses.windows.each, &self.accesses.files.each);
+        for of in windows.iter().chain(files) {
+            let number = narrow(comms.len());
+            if let Entry::Vacant(new) = comms.entry(of.name) {
+                new.insert(number);
+                let ranks = of.members.iter().filter_map(|rank| u32::try_from(rank).ok());
+                let members: Vec<u64> = ranks.filter_map(|rank| numbers.get(&rank)).copied().collect();
+                let name = strings.number(&of.group)?;
+                to.write(Definition::Group(number + 1, name, COMM_GROUP, MPI, &members))?;
+                to.write(Definition::Comm(number, name, number + 1))?;
+            }
+        }
+        let comm = |name: Name| comms.get(&name).copied().unwrap_or(UNDEFINED);
+        for (window, number) in windows.iter().zip(0..) {
+            let name = strings.number(&window.label)?;
+            to.write(Definition::Window(number, name, comm(window.name)))?;
+        }
+        if !files.is_empty() {
+            let name = strings.number("MPI-IO")?;
+            to.write(Definition::Paradigm(0, name, name))?;
+        }
+        for (file, number) in files.iter().zip(0..) {
+            let name = strings.number(if file.label.is_empty() { "unknown file" } else { &file.label })?;
+            to.write(Definition::File(number, name, 0))?;
+            to.write(Definition::Opened(number, name, number, 0, comm(file.name)))?;
+        }
+        Ok(())
     }
 }

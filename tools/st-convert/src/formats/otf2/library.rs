@@ -72,6 +72,26 @@ functions! {
     collective_begin = "EvtWriter_MpiCollectiveBegin"(Handle, Handle, u64) -> c_int;
     collective_end = "EvtWriter_MpiCollectiveEnd"(Handle, Handle, u64, u8, u32, u32, u64, u64) -> c_int;
     collective_request = "EvtWriter_NonBlockingCollectiveRequest"(Handle, Handle, u64, u64) -> c_int;
+    win_create = "EvtWriter_RmaWinCreate"(Handle, Handle, u64, u32) -> c_int;
+    win_destroy = "EvtWriter_RmaWinDestroy"(Handle, Handle, u64, u32) -> c_int;
+    put = "EvtWriter_RmaPut"(Handle, Handle, u64, u32, u32, u64, u64) -> c_int;
+    get = "EvtWriter_RmaGet"(Handle, Handle, u64, u32, u32, u64, u64) -> c_int;
+    atomic = "EvtWriter_RmaAtomic"(Handle, Handle, u64, u32, u32, u8, u64, u64, u64) -> c_int;
+    access_complete = "EvtWriter_RmaOpCompleteBlocking"(Handle, Handle, u64, u32, u64) -> c_int;
+    request_lock = "EvtWriter_RmaRequestLock"(Handle, Handle, u64, u32, u32, u64, u8) -> c_int;
+    acquire_lock = "EvtWriter_RmaAcquireLock"(Handle, Handle, u64, u32, u32, u64, u8) -> c_int;
+    release_lock = "EvtWriter_RmaReleaseLock"(Handle, Handle, u64, u32, u32, u64) -> c_int;
+    file_open = "EvtWriter_IoCreateHandle"(Handle, Handle, u64, u32, u8, u32, u32) -> c_int;
+    file_close = "EvtWriter_IoDestroyHandle"(Handle, Handle, u64, u32) -> c_int;
+    operation_begin = "EvtWriter_IoOperationBegin"(Handle, Handle, u64, u32, u8, u32, u64, u64) -> c_int;
+    operation_issued = "EvtWriter_IoOperationIssued"(Handle, Handle, u64, u32, u64) -> c_int;
+    operation_complete = "EvtWriter_IoOperationComplete"(Handle, Handle, u64, u32, u64, u64) -> c_int;
+    rma_win = "GlobalDefWriter_WriteRmaWin"(Handle, u32, u32, u32, u32) -> c_int;
+    io_paradigm = "GlobalDefWriter_WriteIoParadigm"(
+        Handle, u32, u32, u32, u8, u32, u8, *const u8, *const u8, *const u64
+    ) -> c_int;
+    io_file = "GlobalDefWriter_WriteIoRegularFile"(Handle, u32, u32, u32) -> c_int;
+    io_handle = "GlobalDefWriter_WriteIoHandle"(Handle, u32, u32, u32, u32, u32, u32, u32) -> c_int;
     collective_complete =
         "EvtWriter_NonBlockingCollectiveComplete"(Handle, Handle, u64, u8, u32, u32, u64, u64, u64) -> c_int;
 }
@@ -94,12 +114,24 @@ pub(super) enum Definition<'a> {
     Group(u32, u32, u8, u8, &'a [u64]),
     /// Number, name, group.
     Comm(u32, u32, u32),
+    /// Number, name, communicator.
+    Window(u32, u32, u32),
+    /// What files are opened by: number, identification, name.
+    Paradigm(u32, u32, u32),
+    /// Number, name, node.
+    File(u32, u32, u32),
+    /// One that is open: number, name, file, paradigm, communicator.
+    Opened(u32, u32, u32, u32, u32),
     /// A time that is measured: number, name, unit.
     Measure(u32, u32, u32),
     /// What is measured together: number, and how many of the times, the first ones.
     Measures(u32, u8),
 }
 
+/// `OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS`.
+const CREATED: u32 = 1;
+/// `OTF2_IO_PARADIGM_CLASS_PARALLEL`.
+const PARALLEL: u8 = 1;
 /// `OTF2_TYPE_UINT64`.
 const UINT64: u8 = 4;
 /// `OTF2_METRIC_TYPE_USER`.
@@ -215,6 +247,29 @@ impl Archive {
                 Record::CollectiveEnd(o) => {
                     (f.collective_end)(w, no, time, o.kind, o.comm, o.root, o.sent, o.received)
                 }
+                Record::WinCreate(win) => (f.win_create)(w, no, time, win),
+                Record::WinDestroy(win) => (f.win_destroy)(w, no, time, win),
+                Record::Put(a) => (f.put)(w, no, time, a.win, a.remote, a.sent, a.id),
+                Record::Get(a) => (f.get)(w, no, time, a.win, a.remote, a.received, a.id),
+                Record::Atomic(a, kind) => {
+                    (f.atomic)(w, no, time, a.win, a.remote, kind, a.sent, a.received, a.id)
+                }
+                Record::AccessComplete(win, id) => (f.access_complete)(w, no, time, win, id),
+                // There is one lock for each window and rank.
+                Record::RequestLock(win, rank, kind) => (f.request_lock)(w, no, time, win, rank, 0, kind),
+                Record::AcquireLock(win, rank, kind) => (f.acquire_lock)(w, no, time, win, rank, 0, kind),
+                Record::ReleaseLock(win, rank) => (f.release_lock)(w, no, time, win, rank, 0),
+                Record::FileOpen { handle, mode } => {
+                    (f.file_open)(w, no, time, handle, mode.access, mode.creation, mode.status)
+                }
+                Record::FileClose(handle) => (f.file_close)(w, no, time, handle),
+                Record::OperationBegin { handle, mode, flags, bytes, id } => {
+                    (f.operation_begin)(w, no, time, handle, mode, flags, bytes, id)
+                }
+                Record::OperationIssued(handle, id) => (f.operation_issued)(w, no, time, handle, id),
+                Record::OperationComplete(handle, bytes, id) => {
+                    (f.operation_complete)(w, no, time, handle, bytes, id)
+                }
                 Record::CollectiveRequest(id) => (f.collective_request)(w, no, time, id),
                 Record::CollectiveComplete(o, id) => {
                     (f.collective_complete)(w, no, time, o.kind, o.comm, o.root, o.sent, o.received, id)
@@ -299,6 +354,14 @@ impl Definitions<'_> {
                     (f.group)(w, number, name, kind, paradigm, 0, length, list)
                 }
                 Definition::Comm(number, name, group) => (f.comm)(w, number, name, group, UNDEFINED, 0),
+                Definition::Window(number, name, comm) => (f.rma_win)(w, number, name, comm, CREATED),
+                Definition::Paradigm(number, identification, name) => {
+                    (f.io_paradigm)(w, number, identification, name, PARALLEL, 0, 0, null(), null(), null())
+                }
+                Definition::File(number, name, node) => (f.io_file)(w, number, name, node),
+                Definition::Opened(number, name, file, paradigm, comm) => {
+                    (f.io_handle)(w, number, name, file, paradigm, 0, comm, UNDEFINED)
+                }
                 Definition::Measure(number, name, unit) => (f.metric_member)(
                     w,
                     number,

@@ -3,6 +3,7 @@
 //! A rank is a location group, a thread a location, a function a region: of MPI, and around its calls those of the program as far
 //! as the stacks of call sites name them. Computation before a call belongs to the functions that make it.
 
+mod accesses;
 mod definitions;
 mod library;
 mod members;
@@ -13,7 +14,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use foldhash::fast::FixedState;
-use st_model::calls::Kind;
 use st_model::num::{Exact as _, saturate};
 
 use crate::directory::Directory;
@@ -26,6 +26,7 @@ use crate::otf2::{NAME, Operation, PROGRAM, Peer, Record};
 use crate::phase::Phase;
 use crate::trace::Trace;
 use crate::words::function;
+use accesses::Accesses;
 use library::{Archive, Writer};
 use members::Members;
 use regions::{Regions, operation};
@@ -81,6 +82,7 @@ struct Otf2<'a> {
     members: Members,
     /// Collective operations that have begun, by part.
     operations: HashMap<u64, Operation, FixedState>,
+    accesses: Accesses,
     losses: Losses,
 }
 
@@ -113,6 +115,7 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
         frames,
         members,
         operations,
+        accesses: Accesses::default(),
         losses,
     }))
 }
@@ -132,6 +135,7 @@ impl Otf2<'_> {
         let Some(lane) = self.trace.lanes.get(at.to_usize()) else { return Ok(()) };
         let writer = self.archive.writer(location(lane.rank, lane.thread))?;
         let (written, frames, requests) = (Written::default(), Vec::new(), HashSet::default());
+        self.accesses.next_location(lane.rank);
         self.location = Some(Location { at, writer, written, frames, requests });
         Ok(())
     }
@@ -252,18 +256,6 @@ impl Otf2<'_> {
     fn answer(&mut self, id: u64) -> bool {
         self.location.as_mut().is_some_and(|location| location.requests.remove(&id))
     }
-
-    /// What has a region, and no record of what it moves.
-    fn lose(&mut self, call: &Call<'_>) {
-        let what = match call.event.row.map(|row| row.kind) {
-            Some(Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap) => {
-                "accesses to windows (they are regions)"
-            }
-            Some(Kind::Read | Kind::Write) => "accesses to files (they are regions)",
-            _ => return,
-        };
-        self.losses.add(what, call.event.calls());
-    }
 }
 
 /// Numbers of requests of collective operations have this bit.
@@ -275,7 +267,6 @@ impl Otf2<'_> {
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
         };
-        self.lose(call);
         self.losses.add("polls that are one record with others", call.event.calls().saturating_sub(1));
         let region = match call.event.name() {
             Some(name) => self.regions.of_mpi(name, call.event),
@@ -284,8 +275,12 @@ impl Otf2<'_> {
         self.begin_location(call.at)?;
         self.go_to(call.site, enter)?;
         self.record(enter, Record::Enter(region))?;
+        let told = self.accesses.of(call, self.trace);
+        told.lost.into_iter().for_each(|what| self.losses.add(what, 1));
+        told.begin.iter().try_for_each(|record| self.record(enter, *record))?;
         call.exchanges.iter().try_for_each(|exchange| self.begin(call, exchange, enter))?;
         call.exchanges.iter().try_for_each(|exchange| self.end(call, exchange, exit))?;
+        told.end.iter().try_for_each(|record| self.record(exit, *record))?;
         self.record(exit, Record::Leave(region))
     }
 

@@ -9,12 +9,11 @@ use st_model::calls::words::ABSENT;
 use st_model::event::Event;
 use st_model::num::narrow;
 
+use crate::otf2::COMPILER;
 use crate::phase::Phase;
 
 /// `OTF2_PARADIGM_USER`: parts of the program.
 const USER: u8 = 1;
-/// `OTF2_PARADIGM_COMPILER`: functions of the program.
-const COMPILER: u8 = 2;
 /// `OTF2_PARADIGM_MPI`.
 pub(super) const MPI: u8 = 4;
 

@@ -154,6 +154,9 @@ impl<'a> Reading<'a> {
         let definitions = self.definitions;
         *self.regions.entry(region).or_insert_with(|| {
             let name = definitions.region_name(region).unwrap_or("unknown function");
+            if definitions.is_of_program(region) {
+                return What::Program(name);
+            }
             let row = CallTable::builtin().by_name(name);
             if row.is_some() || name.starts_with("MPI_") { What::Mpi(name, row) } else { What::Program(name) }
         })
@@ -409,5 +412,38 @@ impl<'a> Reading<'a> {
             self.to.leave(&format!("calls of {} that do not end", inside.name), 1);
         }
         self.to.leave("requests that are not complete at the end", self.open.len().to_u64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::otf2::COMPILER;
+
+    #[test]
+    fn functions_of_the_program_that_are_called_like_those_of_mpi_hide_none() {
+        let mut definitions = Definitions::default();
+        for (number, name, paradigm) in
+            [(0, "MPI_BARRIER", COMPILER), (1, "MPI_Barrier", COMPILER), (2, "MPI_Barrier", 4)]
+        {
+            definitions.string(number, name.into());
+            definitions.region(number, number, paradigm);
+        }
+        let (communicators, mut to) = (Communicators::default(), Importer::new(1, true));
+        let mut reading = Reading::new((&definitions, &communicators), &mut to, (0, 0), Vec::new());
+        let (enters, leaves) = ([0, 1, 2].map(Record::Enter), [2, 1, 0].map(Record::Leave));
+        for (record, time) in enters.into_iter().chain(leaves).zip(1..) {
+            reading.record(time, record).unwrap();
+        }
+        let mut called = Vec::new();
+        to.finish(|section| -> Result<()> {
+            let mut events = section.events(0, 0).ok_or_else(|| anyhow!("no thread"))?;
+            while let Some(event) = events.next_event()? {
+                called.extend(event.name().map(str::to_owned));
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(called, ["MPI_Barrier"]);
     }
 }

@@ -8,6 +8,8 @@ use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::Comm;
 use st_model::ranks::RankSeq;
 
+use crate::otf2::COMPILER;
+
 /// `OTF2_GROUP_TYPE_COMM_LOCATIONS`.
 const COMM_LOCATIONS: u8 = 4;
 /// `OTF2_GROUP_TYPE_COMM_GROUP`.
@@ -35,7 +37,8 @@ pub(super) struct Definitions {
     processes: HashMap<u32, u32, FixedState>,
     /// In the archive's order: number and process.
     locations: Vec<(u64, u32)>,
-    regions: HashMap<u32, u32, FixedState>,
+    /// Name of each region, and whether it is a function of the program, whatever it is called.
+    regions: HashMap<u32, (u32, bool), FixedState>,
     /// Locations by rank.
     ranks: Vec<u64>,
     /// Members, as ranks; `None` of the caller alone.
@@ -102,8 +105,8 @@ impl Definitions {
     pub(super) fn location(&mut self, number: u64, process: u32) {
         self.locations.push((number, process));
     }
-    pub(super) fn region(&mut self, number: u32, name: u32) {
-        self.regions.insert(number, name);
+    pub(super) fn region(&mut self, number: u32, name: u32, paradigm: u8) {
+        self.regions.insert(number, (name, paradigm == COMPILER));
     }
     pub(super) fn group(&mut self, number: u32, kind: u8, members: &[u64]) {
         match kind {
@@ -143,7 +146,12 @@ impl Definitions {
 
     /// What a region is called.
     pub(super) fn region_name(&self, region: u32) -> Option<&str> {
-        self.strings.get(self.regions.get(&region)?).map(String::as_str)
+        self.strings.get(&self.regions.get(&region)?.0).map(String::as_str)
+    }
+
+    /// Whether a region is one that the compiler has marked: wrappers of MPI are called like its functions.
+    pub(super) fn is_of_program(&self, region: u32) -> bool {
+        self.regions.get(&region).is_some_and(|(_, of_program)| *of_program)
     }
 
     /// Locations whose process is a rank, with that, by rank.

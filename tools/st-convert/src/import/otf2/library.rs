@@ -176,13 +176,13 @@ unsafe extern "C" fn region(
     _: u32,
     _: u32,
     _: u8,
-    _: u8,
+    paradigm: u8,
     _: u32,
     _: u32,
     _: u32,
     _: u32,
 ) -> Code {
-    define(to, |to| to.region(number, name))
+    define(to, |to| to.region(number, name, paradigm))
 }
 
 unsafe extern "C" fn group(

@@ -1,0 +1,324 @@
+//! Accesses to windows and files as records.
+//!
+//! What a call begins stands at its enter, what it ends at its exit. An access to a window is complete with the next call that
+//! synchronises with its target, or with all; when its request was, if it has one, no record tells.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use st_model::calls::{Kind, Meaning, Object, names};
+use st_model::event::{Arg, Event};
+use st_model::num::{Exact as _, narrow};
+use st_model::objects::{Name, Named, SharedObject};
+use st_model::ranks::RankSeq;
+use st_model::section::Tables;
+use st_model::values::{AMODE, LOCK_TYPE};
+
+use crate::format::Call;
+use crate::otf2::{Access, Opening, Record};
+use crate::trace::Trace;
+
+/// `OTF2_RmaAtomicType`.
+const ACCUMULATE: u8 = 0;
+const COMPARE_AND_SWAP: u8 = 3;
+const FETCH_AND_ACCUMULATE: u8 = 7;
+/// `OTF2_IoOperationMode`.
+const READ: u8 = 0;
+const WRITE: u8 = 1;
+/// `OTF2_IoOperationFlag`.
+const BLOCKING: u32 = 0;
+const NON_BLOCKING: u32 = 1;
+const COLLECTIVE: u32 = 2;
+
+/// What there are no records for.
+const TOGETHER: &str = "synchronisations of windows with several ranks (they are regions)";
+
+/// A window or file of the archive.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) name: Name,
+    pub(super) label: String,
+    /// World ranks in order.
+    pub(super) members: RankSeq,
+    /// Name of its communicator.
+    pub(super) group: String,
+    /// Positions among the members that are in the archive, if these are not all.
+    some: Option<HashMap<i64, u32, FixedState>>,
+}
+
+impl Shared {
+    /// Where a member stands among those that are in the archive.
+    fn position(&self, member: u32) -> Option<u32> {
+        let Some(some) = &self.some else { return Some(member) };
+        some.get(&self.members.get(member.into())?).copied()
+    }
+}
+
+/// Windows or files by number.
+#[derive(Debug, Default)]
+pub(super) struct All {
+    pub(super) each: Vec<Shared>,
+    numbers: HashMap<(Name, String), u32, FixedState>,
+}
+
+impl All {
+    fn number(&mut self, found: &Named<SharedObject>, label: String, trace: &Trace) -> u32 {
+        let key = (found.name, label);
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        let number = narrow(self.each.len());
+        let (members, label) = (found.content.members.clone(), key.1.clone());
+        let has = |rank: &i64| u32::try_from(*rank).is_ok_and(|rank| trace.has(rank));
+        let some =
+            (!members.iter().all(|rank| has(&rank))).then(|| members.iter().filter(has).zip(0..).collect());
+        self.each.push(Shared { name: found.name, label, members, group: found.label(), some });
+        self.numbers.insert(key, number);
+        number
+    }
+}
+
+/// An operation on a file that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    handle: u32,
+    id: u64,
+    bytes: u64,
+}
+
+/// What is known of windows and files, of the location that is being written where it is no object of the archive.
+#[derive(Debug, Default)]
+pub(super) struct Accesses {
+    pub(super) windows: All,
+    pub(super) files: All,
+    rank: Option<u32>,
+    /// Files that the rank has open, by their numbers in its tables.
+    open: HashMap<i64, u32, FixedState>,
+    /// Accesses to windows that are not complete: window, target, number.
+    pending: Vec<(u32, u32, u64)>,
+    /// By request.
+    running: HashMap<i64, Running, FixedState>,
+    /// Begun in one call and ended in another, by file.
+    split: HashMap<u32, Running, FixedState>,
+    next: u64,
+}
+
+/// What a call has beside its region.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// At its enter.
+    pub(super) begin: Vec<Record>,
+    /// At its exit.
+    pub(super) end: Vec<Record>,
+    /// What there is no record for, if anything.
+    pub(super) lost: Option<&'static str>,
+}
+
+impl Accesses {
+    /// Another location is written, of this rank.
+    pub(super) fn next_location(&mut self, rank: u32) {
+        if self.rank.replace(rank) != Some(rank) {
+            self.open.clear();
+        }
+        self.pending.clear();
+        self.running.clear();
+        self.split.clear();
+    }
+
+    /// Windows and files of a call, and what it does with them.
+    pub(super) fn of(&mut self, call: &Call<'_>, trace: &Trace) -> Told {
+        let event = call.event;
+        let section = trace.section(&call.lane);
+        let mut told = Told::default();
+        let Some(row) = event.row.filter(|_| event.symbol.error == 0) else { return told };
+        if !self.running.is_empty() {
+            self.complete(event, &mut told);
+        }
+        let names = |object| row.slots.iter().find(|slot| slot.meaning == Meaning::Ref(object));
+        if names(Object::File).is_some() {
+            self.file(call, trace, &mut told);
+        } else if let Some(slot) = names(Object::Win) {
+            let index = one(event, &slot.name).unwrap_or(-1);
+            if let Some(found) = Tables::find(&section.tables.wins, index, event.rank) {
+                let win = self.windows.number(found, found.label(), trace);
+                self.window(call, win, &mut told);
+            }
+        }
+        told
+    }
+
+    fn window(&mut self, call: &Call<'_>, win: u32, told: &mut Told) {
+        let event = call.event;
+        let target = one(event, "target").and_then(|target| u32::try_from(target).ok());
+        let of = self.windows.each.get(win.to_usize());
+        let remote = target.and_then(|target| of?.position(target));
+        if target.is_some() && remote.is_none() {
+            told.lost = Some("accesses to windows of ranks that are not converted");
+            return;
+        }
+        if one(event, "newwin").is_some() {
+            return told.end.push(Record::WinCreate(win));
+        }
+        if one(event, "freewin").is_some() {
+            self.synchronise(win, None, told);
+            return told.end.push(Record::WinDestroy(win));
+        }
+        let kind = event.row.map_or(Kind::Other, |row| row.kind);
+        if matches!(kind, Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap) {
+            // Nobody is reached.
+            let Some(remote) = remote else { return };
+            self.next += 1;
+            let (id, sent, received) = (self.next, call.sent, call.received);
+            let access = Access { win, remote, sent, received, id };
+            told.begin.push(match kind {
+                Kind::Put if one(event, "op").is_some() => Record::Atomic(access, ACCUMULATE),
+                Kind::Put => Record::Put(access),
+                Kind::Get => Record::Get(access),
+                Kind::CompareSwap => Record::Atomic(access, COMPARE_AND_SWAP),
+                _ => Record::Atomic(access, FETCH_AND_ACCUMULATE),
+            });
+            return self.pending.push((win, remote, id));
+        }
+        self.epoch(event, win, remote, told);
+    }
+
+    /// Calls that begin or end epochs.
+    fn epoch(&mut self, event: &Event<'_>, win: u32, remote: Option<u32>, told: &mut Told) {
+        let local = event.row.is_some_and(|row| row.properties.local);
+        match (event.name().unwrap_or_default(), remote) {
+            (names::MPI_Win_lock, Some(remote)) => {
+                let shared =
+                    one(event, "locktype").and_then(|kind| LOCK_TYPE.get(usize::try_from(kind).ok()?));
+                // OTF2_LOCK_EXCLUSIVE and OTF2_LOCK_SHARED
+                let kind = u8::from(shared.is_some_and(|name| *name == "MPI_LOCK_SHARED"));
+                told.begin.push(Record::RequestLock(win, remote, kind));
+                told.end.push(Record::AcquireLock(win, remote, kind));
+            }
+            (names::MPI_Win_unlock, Some(remote)) => {
+                self.synchronise(win, Some(remote), told);
+                told.end.push(Record::ReleaseLock(win, remote));
+            }
+            (names::MPI_Win_flush | names::MPI_Win_flush_local, Some(remote)) => {
+                self.synchronise(win, Some(remote), told);
+            }
+            (names::MPI_Win_flush_all | names::MPI_Win_flush_local_all, _) => {
+                self.synchronise(win, None, told);
+            }
+            (names::MPI_Win_fence | names::MPI_Win_complete | names::MPI_Win_unlock_all, _) => {
+                self.synchronise(win, None, told);
+                told.lost = Some(TOGETHER);
+            }
+            (names::MPI_Win_set_info, _) => {}
+            _ if local => {}
+            _ => told.lost = Some(TOGETHER),
+        }
+    }
+
+    /// Accesses that have begun are complete.
+    fn synchronise(&mut self, win: u32, remote: Option<u32>, told: &mut Told) {
+        self.pending.retain(|(of, with, id)| {
+            let complete = *of == win && remote.is_none_or(|remote| remote == *with);
+            if complete {
+                told.end.push(Record::AccessComplete(win, *id));
+            }
+            !complete
+        });
+    }
+
+    fn file(&mut self, call: &Call<'_>, trace: &Trace, told: &mut Told) {
+        let (event, tables) = (call.event, &trace.section(&call.lane).tables);
+        if let Some(index) = one(event, "newfile") {
+            let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
+            let name = one(event, "filename");
+            let name = name.and_then(|at| Tables::find(&tables.texts, at, event.rank));
+            let name = name.map_or_else(String::new, Named::label);
+            let handle = self.files.number(found, name, trace);
+            self.open.insert(index, handle);
+            let mode = one(event, "amode").unwrap_or(0);
+            return told.end.push(Record::FileOpen { handle, mode: opening(mode) });
+        }
+        let Some(index) = one(event, "file").or_else(|| one(event, "freefile")) else { return };
+        let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
+        // One that was opened before what is written has no name.
+        let known = self.open.get(&index).copied();
+        let handle = known.unwrap_or_else(|| self.files.number(found, String::new(), trace));
+        if one(event, "freefile").is_some() {
+            self.open.remove(&index);
+            return told.end.push(Record::FileClose(handle));
+        }
+        self.operation(call, handle, told);
+    }
+
+    fn operation(&mut self, call: &Call<'_>, handle: u32, told: &mut Told) {
+        let event = call.event;
+        let (Some(row), name) = (event.row, event.name().unwrap_or_default()) else { return };
+        let (begins, ends) = (name.contains("_begin"), name.contains("_end"));
+        if ends {
+            if let Some(Running { handle, id, bytes }) = self.split.remove(&handle) {
+                let bytes = if row.kind == Kind::Read { call.received } else { bytes };
+                told.end.push(Record::OperationComplete(handle, bytes, id));
+            }
+            return;
+        }
+        let mode = match row.kind {
+            Kind::Write => WRITE,
+            Kind::Read => READ,
+            _ if begins => READ,
+            _ => return,
+        };
+        let room = || one(event, "count").zip(one(event, "type")).and_then(|(n, of)| event.size(n, of));
+        let bytes = if mode == WRITE { call.sent } else { room().unwrap_or(0) };
+        let asks = event.new_request();
+        let together = ["_all", "_ordered"].iter().any(|part| name.contains(part));
+        let flags = if asks.is_some() || begins { NON_BLOCKING } else { BLOCKING };
+        let flags = flags | if together { COLLECTIVE } else { 0 };
+        self.next += 1;
+        let running = Running { handle, id: self.next, bytes };
+        let id = running.id;
+        told.begin.push(Record::OperationBegin { handle, mode, flags, bytes, id });
+        if flags & NON_BLOCKING != 0 {
+            told.end.push(Record::OperationIssued(handle, id));
+        }
+        if let Some(request) = asks {
+            self.running.insert(request, running);
+        } else if begins {
+            self.split.insert(handle, running);
+        } else {
+            let bytes = if mode == WRITE { bytes } else { call.received };
+            told.end.push(Record::OperationComplete(handle, bytes, id));
+        }
+    }
+
+    /// Operations on files whose requests a call completes.
+    fn complete(&mut self, event: &Event<'_>, told: &mut Told) {
+        for got in event.completed() {
+            let Some(Running { handle, id, bytes }) = got.request.and_then(|r| self.running.remove(&r))
+            else {
+                continue;
+            };
+            told.end.push(Record::OperationComplete(handle, got.bytes.unwrap_or(bytes), id));
+        }
+    }
+}
+
+/// A parameter that is there.
+fn one(event: &Event<'_>, name: &str) -> Option<i64> {
+    match event.arg(name) {
+        Some(Arg::One(value)) => Some(value),
+        _ => None,
+    }
+}
+
+fn opening(mode: i64) -> Opening {
+    let has = |name: &str| AMODE.iter().position(|bit| *bit == name).is_some_and(|bit| mode >> bit & 1 != 0);
+    let flag = |name: &str, flag: u32| if has(name) { flag } else { 0 };
+    let access = match (has("MPI_MODE_RDONLY"), has("MPI_MODE_WRONLY")) {
+        (true, _) => 0,
+        (false, true) => 1,
+        _ => 2,
+    };
+    let creation =
+        flag("MPI_MODE_CREATE", 1) | flag("MPI_MODE_EXCL", 1 << 3) | flag("MPI_MODE_UNIQUE_OPEN", 1 << 10);
+    let status = flag("MPI_MODE_APPEND", 1 << 1) | flag("MPI_MODE_DELETE_ON_CLOSE", 1 << 8);
+    Opening { access, creation, status }
+}

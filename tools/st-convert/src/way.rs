@@ -1,0 +1,13 @@
+//! How a walk goes.
+
+/// In which order calls are handed on, and what is found beside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Way {
+    /// Those of all threads in the order of their times, and messages.
+    #[default]
+    InTime,
+    /// One thread after the other.
+    ByRank,
+    /// Likewise, with what collective operations consist of.
+    Played,
+}
