@@ -125,7 +125,7 @@ pub fn of_rank(
             gap = gap.min(cuts.get(&path).copied().unwrap_or(u64::MAX));
         }
         if gathered.sketches.len() <= most {
-            gathered.add(path, gap, duration(enter, exit));
+            gathered.add(path.0, path.1, gap, duration(enter, exit));
         }
     })?;
     Ok((all && gathered.sketches.len() <= most).then(|| gathered.finish()))
@@ -152,11 +152,11 @@ struct Timed {
 }
 
 impl Gathered {
-    fn add(&mut self, path: (Sym, Sym), gap: u64, duration: u64) {
+    fn add(&mut self, sym: Sym, pred: Sym, gap: u64, duration: u64) {
         let sketches = &mut self.sketches;
-        let path = *self.places.entry(path).or_insert_with(|| {
+        let path = *self.places.entry((sym, pred)).or_insert_with(|| {
             let (compute, comm) = Default::default();
-            sketches.push(PathSketch { sym: path.0, pred: path.1, compute, comm });
+            sketches.push(PathSketch { sym, pred, compute, comm });
             narrow(sketches.len() - 1)
         });
         self.calls.push(Timed { path, gap, duration });

@@ -2,8 +2,8 @@
 
 use super::column::Owner;
 use super::kind::FrameKind;
+use super::options::WriteOptions;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
-use super::writer::WriteOptions;
 use super::{column, derived, objects, structure};
 use st_model::columns::Chunk;
 use st_model::ranklist::RankList;

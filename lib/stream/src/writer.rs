@@ -12,7 +12,8 @@ use super::frame::{MAX_TEXT, StoredFrame};
 use super::index::{self, SectionOffsets};
 use super::kind::FrameKind;
 use super::names;
-use super::packer::{Made, PIPE, Plans, Work, level_of};
+use super::options::WriteOptions;
+use super::packer::{Made, Plans, Work, level_of};
 use super::queue::Queue;
 use super::series::Joined;
 use super::sites;
@@ -28,25 +29,6 @@ use st_model::sites::SiteTable;
 
 pub use copying::CopyError;
 
-/// How a stream is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WriteOptions {
-    /// Compression level of zstd, 1 to 22; 0 for none.
-    pub level: u8,
-}
-
-impl WriteOptions {
-    /// For files: as small as zstd makes them without its slowest levels.
-    pub const FILE: Self = Self { level: 19 };
-    /// For pipes: as fast as possible.
-    pub const PIPE: Self = Self { level: 1 };
-
-    /// Whether what follows from exact times is left out. Of what goes through a pipe it would be made again at its other end.
-    pub(crate) fn derives(self) -> bool {
-        i32::from(self.level) > PIPE
-    }
-}
-
 /// What exact times add to a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TimeBytes {
@@ -61,13 +43,6 @@ impl TimeBytes {
     #[must_use]
     pub fn without(self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.stored).saturating_add(self.spared)
-    }
-}
-
-impl Default for WriteOptions {
-    /// For files.
-    fn default() -> Self {
-        Self::FILE
     }
 }
 
