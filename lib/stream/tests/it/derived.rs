@@ -18,7 +18,7 @@ fn file(sections: Vec<Section>) -> Vec<u8> {
 /// Whether the sketches of a section are left out of a file, from which it comes back all the same.
 fn left_out(section: &Section) -> bool {
     let file = file(vec![section.clone()]);
-    assert_eq!(read(&file).unwrap().sections, [section.clone()]);
+    assert_eq!(read(&file).unwrap().sections, std::slice::from_ref(section));
     let frames = frame_sizes(&file[..], ReadOptions::default()).unwrap();
     let has = |kind: &str| frames.iter().any(|f| f.kind == kind);
     assert_ne!(has("DERIVED"), has("SKETCH"));
