@@ -402,7 +402,10 @@ mod tests {
         // Of few calls the sketches follow from exact times.
         for calls in [50_000, 500] {
             let ((all, times), (without, none)) = (pack(calls, true), pack(calls, false));
-            assert!(times.stored > 200 && (times.spared > 0) == (calls == 500), "{times:?}");
+            assert!(
+                times.stored > calls.unsigned_abs() / 5 && (times.spared > 0) == (calls == 500),
+                "{times:?}"
+            );
             assert_eq!(none, TimeBytes::default());
             // The end frame has the number of frames.
             assert!(times.without(all).abs_diff(without) <= 2, "{all}, {times:?} is not {without}");

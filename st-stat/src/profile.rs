@@ -131,7 +131,7 @@ impl Profile {
             }
             totals.neighbours.extend(volume.partners.iter().map(|(rank, _)| *rank));
         }
-        totals.time = totals.time.or_else(|| time?.of(totals.rank));
+        totals.time = totals.time.or_else(|| time?.of(section, totals.rank));
         Ok(())
     }
 

@@ -289,7 +289,9 @@ impl Bounds {
             let open = self.off(clock, about).saturating_add(self.off(clock, inward(by)));
             saturate::<i64>(i128::from(open) * narrow::<i128>(far) / narrow::<i128>(by))
         };
-        (far.min(last - first).max(1)..=last - first).map(open).min().unwrap_or(0)
+        // Where it is known in one part only, nothing is known of its rate but what that leaves open.
+        let wide = (last - first).max(1);
+        (far.min(wide)..=wide).map(open).min().unwrap_or(0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use st_model::num::{narrow, rounded};
+use st_model::num::{rounded, saturate};
 pub use st_model::quantity::{bytes, memory};
 use st_model::quantity::{parts, unit};
 
@@ -72,7 +72,7 @@ pub fn nanoseconds(text: &str) -> Result<f64, String> {
 ///
 /// If it is none.
 pub fn in_nanoseconds(text: &str) -> Result<i64, String> {
-    let whole = text.parse().ok().or_else(|| nanoseconds(text).ok().map(|ns| narrow(rounded(ns))));
+    let whole = text.parse().ok().or_else(|| nanoseconds(text).ok().map(|ns| saturate(rounded(ns))));
     let wrong =
         || "not a time from 0 to 1,099 s: a number of ns, or with its unit (500, 1.5us, 2ms)".to_owned();
     whole.filter(|ns| (0..1 << 40).contains(ns)).ok_or_else(wrong)

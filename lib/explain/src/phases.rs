@@ -11,6 +11,7 @@ use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, float, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
+use st_model::steps::Looks;
 use st_model::tree::{Item, Turn};
 
 use crate::analysis::Waited;
@@ -276,9 +277,9 @@ pub fn stretches<E: From<Error>>(
 /// The outermost loops around calls of a rank's first thread, in the order in which it comes to them, as [`stretches`] has them.
 /// *Cost:* O(nodes) where counts are constant, else by what they store; not by calls.
 #[must_use]
-pub fn loops(section: &Section, rank: u32) -> Vec<LoopId> {
+pub fn loops(section: &Section, rank: u32, looks: &mut Looks) -> Vec<LoopId> {
     let Some(thread) = section.threads.first().filter(|t| t.ranks.contains(rank)) else { return Vec::new() };
-    let (runs, items) = (section.runs_of(thread, rank), thread.tree.items());
+    let (runs, items) = (section.runs_of(thread, rank, looks), thread.tree.items());
     let is_called = |node: usize| runs[node] > 0 && matches!(items[node], Item::Leaf { .. });
     let (mut all, mut numbers, mut node) = (Vec::new(), HashMap::new(), 0);
     while node < items.len() {

@@ -11,7 +11,7 @@ use st_model::num::{Exact, float, rounded};
 use st_model::rank_times::rank_times;
 use st_model::section::{Section, Thread};
 use st_model::steps::Budget;
-use st_stream::{CALLS_EACH, FrameKind, FrameSize, WriteOptions};
+use st_stream::{CALLS_EACH, FrameKind, FrameSize, MOST_CALLS, WriteOptions};
 
 pub use again::Error;
 use again::{Grown, PARTS, TIMES, again, sum_of};
@@ -165,10 +165,13 @@ fn follow(sections: &[Section], now: f64, grown: &Grown, to: Longer) -> (Bytes, 
     // What is stored of a run so many times as long as that.
     let stored = |more: f64| {
         let [mut all, mut some] = [0.0; 2];
+        for t in sections.iter().flat_map(|s| &s.threads) {
+            all += real(t.sketches.len().to_u64());
+        }
         for t in sections.iter().flat_map(|s| &s.threads).filter(follows) {
             let (calls, sketches) = (real(t.columns[0].1.events()), real(t.sketches.len().to_u64()));
-            all += sketches;
-            some += if calls * to.times * more > sketches * real(CALLS_EACH) { sketches } else { 0.0 };
+            let most = real(MOST_CALLS).min(sketches * real(CALLS_EACH));
+            some += if calls * to.times * more > most { sketches } else { 0.0 };
         }
         if all > 0.0 { some / all } else { 0.0 }
     };

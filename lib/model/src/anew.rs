@@ -20,6 +20,9 @@ use crate::unite::{Summed, Times};
 /// So many calls are put in order by path at a time.
 const TOGETHER: usize = 1 << 18;
 
+/// Fewer than so many of a path are added one by one: to set a sketch up to be filled takes as long as a path is wide.
+const FEW: usize = 32;
+
 /// To what gaps are cut, by path, ns. Paths that are not here are left alone.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cuts(HashMap<(Sym, Sym), u64, FixedState>);
@@ -38,7 +41,7 @@ pub fn left_out(section: &Section, thread: usize) -> Result<Cuts, Error> {
     };
     let kept: u128 = t.sketches.iter().map(|s| s.compute.sum).sum();
     let gaps = |column: &Column| {
-        let mut last = start(column);
+        let mut last = column.start().unwrap_or(0);
         column.times().map(|(enter, exit)| u128::from(gap(&mut last, enter, exit))).sum::<u128>()
     };
     if t.columns.iter().map(|(_, column)| gaps(column)).sum::<u128>() <= kept {
@@ -46,7 +49,7 @@ pub fn left_out(section: &Section, thread: usize) -> Result<Cuts, Error> {
     }
     let mut by_path: HashMap<(Sym, Sym), Vec<u64>, FixedState> = HashMap::default();
     for (rank, column) in &t.columns {
-        let mut last = start(column);
+        let mut last = column.start().unwrap_or(0);
         each_timed(section, thread, *rank, column, |path, (enter, exit)| {
             by_path.entry(path).or_default().push(gap(&mut last, enter, exit));
         })?;
@@ -105,7 +108,7 @@ pub struct Wanted<'a> {
 /// The sketches of a rank of a thread from its exact times, which tell predecessors apart as far as those of the thread do; `None` if
 /// these are not those of every call, or there are too many sketches.
 ///
-/// *Cost:* O(calls). *Memory:* a constant, beside the sketches.
+/// *Cost:* O(calls), and for every 262,144 of them O(buckets) of each path on which many are. *Memory:* a constant, beside the sketches.
 ///
 /// # Errors
 ///
@@ -118,7 +121,8 @@ pub fn of_rank(
     wanted: Wanted<'_>,
 ) -> Result<Option<Vec<PathSketch>>, Error> {
     let Wanted { shape, most, cuts: Cuts(cuts) } = wanted;
-    let (mut gathered, mut last) = (Gathered { rank, shape, ..Gathered::default() }, start(column));
+    let (mut gathered, mut last) =
+        (Gathered { rank, shape, ..Gathered::default() }, column.start().unwrap_or(0));
     let all = each_timed(section, thread, rank, column, |path, (enter, exit)| {
         let mut gap = gap(&mut last, enter, exit);
         if !cuts.is_empty() {
@@ -174,6 +178,9 @@ impl Gathered {
                 continue;
             };
             let more = |sketch: &mut Sketch, durations: Vec<u64>| {
+                if shape == Shape::Buckets && durations.len() < FEW {
+                    return durations.iter().for_each(|ns| sketch.add(*ns, rank));
+                }
                 let mut live = LiveSketch::resume(sketch, shape);
                 live.add_all(&durations);
                 *sketch = live.finish(rank);
@@ -211,10 +218,6 @@ fn each_timed(
             (sym, time) => return Ok(sym.is_none() && time.is_none()),
         }
     }
-}
-/// When a column's thread began.
-fn start(column: &Column) -> i64 {
-    column.chunks.first().map_or(0, |c| c.base)
 }
 
 /// From the end of the event before to the next one's start, ns.

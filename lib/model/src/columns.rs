@@ -100,6 +100,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// When its thread began.
+    #[must_use]
+    pub fn start(&self) -> Option<i64> {
+        self.chunks.first().map(|chunk| chunk.base)
+    }
     /// Number of events that have times. Events after a spent time budget have none.
     #[must_use]
     pub fn events(&self) -> u64 {

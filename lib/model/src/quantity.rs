@@ -53,9 +53,13 @@ pub fn memory(text: &str) -> Result<u64, String> {
     whole(text, of).ok_or_else(|| "not a number of bytes (8192, 64K, 256M, 2GiB; 1MB is 1,000,000)".into())
 }
 
+/// Without a unit a whole number; with one to the nearest byte.
 fn whole(text: &str, unit: impl Fn(&str) -> Option<f64>) -> Option<u64> {
-    let bytes = parts(text).and_then(|(number, of)| Some(number * unit(of)?));
-    bytes.filter(|n| n.fract() == 0.0 && *n < 9e15).map(rounded)
+    let measured = || {
+        let (number, of) = parts(text).filter(|(_, of)| !of.is_empty())?;
+        Some(number * unit(of)?).filter(|n| *n < 9e15).map(rounded)
+    };
+    text.parse().ok().or_else(measured)
 }
 
 #[cfg(test)]
@@ -68,6 +72,7 @@ mod tests {
             (bytes("8192"), bytes("64KiB"), bytes("1MB"), bytes("0")),
             (Ok(8192), Ok(65536), Ok(1_000_000), Ok(0))
         );
+        assert_eq!((bytes("18446744073709551615"), bytes("1.001kB")), (Ok(u64::MAX), Ok(1_001)));
         for wrong in ["", "M", "-1", "1.5", "1iB", "5MiBiB", "1 X", "inf", "99999999TB", "99999999999G"] {
             assert!(bytes(wrong).is_err() && memory(wrong).is_err(), "{wrong}");
         }

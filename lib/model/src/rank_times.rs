@@ -7,7 +7,7 @@ use crate::num::saturate;
 use std::collections::BTreeMap;
 
 use crate::calls::{CallId, CallTable, Kind};
-use crate::columns::Column;
+use crate::columns::{Column, duration};
 use crate::event::Events;
 use crate::ints::Sealed;
 use crate::project::Error;
@@ -152,7 +152,7 @@ pub fn exact_time(section: &Section, rank: u32) -> Result<Option<RankTime>, Erro
             break;
         }
     }
-    Ok(time.of(rank))
+    Ok(time.of(section, rank))
 }
 
 /// The time of a rank, added up by the exact times of its first thread's calls.
@@ -161,6 +161,8 @@ pub struct TimeSum {
     whole: u128,
     mpi: u128,
     last: Option<i64>,
+    /// When the first call began, if the time before it counts.
+    first: Option<i64>,
     /// Those of some calls are not there.
     unknown: bool,
 }
@@ -172,18 +174,24 @@ impl TimeSum {
             self.unknown = true;
             return;
         };
-        let since = |from: i64, to: i64| u128::from(saturate::<u64>(to.saturating_sub(from)));
+        let since = |from, to| u128::from(duration(from, to));
         let [before, within] = counted(call).map(u128::from);
         let own = within * since(enter, exit);
+        if self.last.is_none() && before > 0 {
+            self.first = Some(enter);
+        }
         self.whole += before * since(self.last.unwrap_or(enter), enter) + own;
         self.mpi += own;
         self.last = Some(exit);
     }
 
-    /// The sum, if the times of all calls are there.
+    /// The sum for a rank of a section, if the times of all calls are there.
     #[must_use]
-    pub fn of(&self, rank: u32) -> Option<RankTime> {
-        (!self.unknown).then_some(RankTime { rank, whole: self.whole, mpi: self.mpi })
+    pub fn of(&self, section: &Section, rank: u32) -> Option<RankTime> {
+        let columns = section.threads.first().map_or(&[][..], |thread| &thread.columns);
+        let began = columns.iter().find(|(of, _)| *of == rank).and_then(|(_, column)| column.start());
+        let before = began.zip(self.first).map_or(0, |(began, first)| u128::from(duration(began, first)));
+        (!self.unknown).then_some(RankTime { rank, whole: before + self.whole, mpi: self.mpi })
     }
 }
 

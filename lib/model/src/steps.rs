@@ -124,6 +124,13 @@ impl Budget {
         self.most.saturating_add(more).saturating_sub(used)
     }
 
+    /// Gives back steps that stood for memory which is free again.
+    pub fn give_back(&self, steps: u64) {
+        let less = |used: u64| Some(used.saturating_sub(steps));
+        // It is never refused.
+        let _ = self.counted.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
     /// Allows so many more.
     pub fn allow(&self, steps: u64) {
         add(&self.counted.more, steps);
@@ -152,6 +159,16 @@ impl Exceeded {
     fn enough(&self) -> u64 {
         let round = (1..=20).map(|digits| 10_u64.saturating_pow(digits));
         round.into_iter().find(|n| *n > self.used).unwrap_or(u64::MAX)
+    }
+}
+
+/// Numbers that may still be looked at to find how often nodes of many ranks run.
+#[derive(Clone, Copy, Debug)]
+pub struct Looks(u64);
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self(MOST)
     }
 }
 
@@ -215,9 +232,8 @@ impl Section {
     /// How often each node of a thread's tree runs on a rank in all, in the order of the nodes; `u64::MAX` where counts follow no
     /// pattern for longer than anybody waits.
     #[must_use]
-    pub fn runs_of(&self, thread: &Thread, rank: u32) -> Vec<u64> {
-        let mut looks = MOST;
-        self.reckon(thread, rank, &mut looks).runs
+    pub fn runs_of(&self, thread: &Thread, rank: u32, looks: &mut Looks) -> Vec<u64> {
+        self.reckon(thread, rank, &mut looks.0).runs
     }
 
     /// Calls, turns of loops and nodes passed over as one goes through a rank's thread; `u64::MAX` where counts follow no pattern for

@@ -13,7 +13,7 @@ use super::bytes::{finish, get_u8, get_u64, put_u64};
 use super::error::{DecodeError, Field as _};
 
 /// Calls and sketches of a section at most.
-const CALLS: u64 = 1 << 22;
+pub const MOST_CALLS: u64 = 1 << 22;
 const SKETCHES: u64 = 1 << 18;
 /// Calls of a thread for each of its sketches at most, if these are not stored because they follow from exact times.
 pub const CALLS_EACH: u64 = 1 << 10;
@@ -91,7 +91,7 @@ impl Room {
         self.calls = self.calls.checked_add(calls)?;
         self.sketches = self.sketches.checked_add(sketches)?;
         if t.ranks.len() != 1
-            || self.calls > CALLS
+            || self.calls > MOST_CALLS
             || self.sketches > SKETCHES
             || calls > sketches.checked_mul(CALLS_EACH)?
             || section.turns(t, *rank, calls) > calls.checked_mul(TURNS)?

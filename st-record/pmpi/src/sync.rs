@@ -52,9 +52,10 @@ pub(crate) use tree::Tree;
 /// Time for all comparisons at one place, ns: a thousandth of it is enough where every rank has its own processor.
 const LIMIT: i64 = 1_000_000_000;
 
-/// Time for all children one after the other at the ends of the program, and for one within it, ns: where more processes than
-/// processors are busy, it takes some turns of each until two ranks run at once.
-const SLICES: i64 = LIMIT / 2;
+/// Time for all children one after the other at the ends of the program (where nodes have very different numbers of ranks, up to twice
+/// that), and for one within it, ns: where more processes than processors are busy, it takes some turns of each until two ranks run
+/// at once.
+const SLICES: i64 = LIMIT * 2 / 5;
 const SHORT_SLICE: i64 = 5_000_000;
 
 /// How long `MPI_Finalize` waits for ranks that are late, before the comparison, ns.
@@ -309,8 +310,8 @@ impl Sync {
     fn meet(&mut self, clock: Reader, tag: c_int, order: Order) -> Option<i64> {
         let world = self.world?;
         let (limit, slice) = if tag < BETWEEN {
-            let steps: i64 = [self.leaders, self.node].into_iter().flatten().map(Tree::steps).sum();
-            (LIMIT, SLICES / steps.max(1))
+            // As many as in both trees together, where nodes have as many ranks each.
+            (LIMIT, SLICES / (world.steps() + 1))
         } else {
             (self.limit, SHORT_SLICE)
         };

@@ -5,7 +5,7 @@
 //! they are taken to differ at each place by no less than runs do at the median place, and by no less than on a quiet machine; where there
 //! are many places one degree of freedom more is reckoned with for this than they have by themselves. More would take places for independent of each other, which they
 //! are not where a whole run is slow: of drawn equal runs, with places of one or of very different variances, and with whole runs of
-//! different speeds, less than one comparison in a hundred then finds a difference. Logarithms are compared, as a time that varies by
+//! different speeds, some one comparison in a hundred at most then finds a difference. Logarithms are compared, as a time that varies by
 //! a half is as often twice as long as half as long.
 
 use super::side::{Variance, distances, products};
@@ -69,7 +69,9 @@ impl Usual {
         let of_mean = first.variance.max(self.variance) * (1.0 + 1.0 / first.count);
         let change = (self.log(second) - first.mean).abs();
         let by = tested(change, &[Variance { of_mean, freedom: first.count - 1.0 + self.freedom }])?;
-        Some(Tested { uncertainty: by.uncertainty * runs.iter().sum::<f64>() / first.count, ..by })
+        // A part of the longer time, as it is compared.
+        let longer = (runs.iter().sum::<f64>() / first.count).max(second) + self.least;
+        Some(Tested { uncertainty: by.uncertainty * longer, ..by })
     }
 }
 

@@ -7,6 +7,7 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::section::{NO_SYM, Section, Sym, Thread};
 use st_model::sites::CallSites;
+use st_model::steps::Looks;
 use st_model::tree::Item;
 
 use super::data::{Structure, Symbol};
@@ -67,7 +68,9 @@ fn shape(section: &Section, sites: &CallSites, number: usize, thread: &Thread) -
     let mut shape = Shape { thread: number, nodes: Vec::new(), calls: Vec::new() };
     let (mut symbols, mut ends): (Vec<Sym>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut numbers = vec![None; section.symbols.len()];
-    for (node, (item, runs)) in thread.tree.items().iter().zip(section.runs_of(thread, rank)).enumerate() {
+    for (node, (item, runs)) in
+        thread.tree.items().iter().zip(section.runs_of(thread, rank, &mut Looks::default())).enumerate()
+    {
         while ends.last().is_some_and(|end| *end <= node) {
             ends.pop();
         }

@@ -10,7 +10,7 @@ use st_explain::{LoopId, PhasesBy, Place, Stretch, Waited, stretches, waits_of_f
 use st_model::calls::CallId;
 use st_model::num::{Exact as _, narrow};
 use st_model::section::Section;
-use st_model::steps::Budget;
+use st_model::steps::{Budget, Looks};
 
 use crate::choice::Chosen;
 use crate::format::Format;
@@ -138,7 +138,8 @@ impl Loops {
             all.push((rank, section));
         }
         all.sort_unstable_by_key(|(rank, _)| *rank);
-        for id in all.into_iter().flat_map(|(rank, section)| st_explain::loops(section, rank)) {
+        let mut looks = Looks::default();
+        for id in all.into_iter().flat_map(|(rank, section)| st_explain::loops(section, rank, &mut looks)) {
             number(&mut loops.met, id);
         }
         Ok(loops)

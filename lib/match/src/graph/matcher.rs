@@ -68,9 +68,9 @@ struct Open {
     seen: u32,
 }
 
-/// Steps, of 16 bytes each, that a call with others stands for while its rank is read; an end that waits for its other end, and an
+/// Steps, of some 32 bytes each, that a call with others stands for while its rank is read; an end that waits for its other end, and an
 /// operation, for as long as there is the matcher.
-const READ: u64 = 14;
+const READ: u64 = 6;
 const WAITS: u64 = 3;
 const OPERATION: u64 = 6;
 
@@ -148,7 +148,7 @@ impl Matcher {
                 self.claim(first, &walked);
             }
             self.enter_rank(section, rank, first, walked);
-            self.budget.allow(held.saturating_add(before.saturating_sub(self.held())));
+            self.budget.give_back(held.saturating_add(before.saturating_sub(self.held())));
             self.budget.take(self.held().saturating_sub(before))?;
         }
         Ok(())

@@ -15,9 +15,22 @@ use st_model::section::{Section, Tables};
 /// calls of all.
 #[derive(Clone, Debug, Default)]
 pub struct Graphs {
-    /// By communicator and rank in it: destinations and sources, in no order that a library would have to keep.
-    neighbours: HashMap<(Name, u64), [Vec<i64>; 2], FixedState>,
+    /// By communicator and rank in it.
+    neighbours: HashMap<(Name, u64), Around, FixedState>,
+    /// Number of edges of all, twice.
+    edges: u64,
 }
+
+/// Destinations and sources of a rank: how many, and these, in no order that a library would have to keep, unless there are too many
+/// of all.
+#[derive(Clone, Debug, Default)]
+struct Around {
+    degrees: [usize; 2],
+    others: [Vec<i64>; 2],
+}
+
+/// Edges that are kept, twice: a few bytes may stand for any number.
+const MOST: u64 = 1 << 24;
 
 impl Graphs {
     /// Reads the calls of all sections of a trace, if some make such graphs.
@@ -72,19 +85,23 @@ impl Graphs {
     }
 
     fn add(&mut self, comm: Name, rank: i64, side: usize, other: i64) {
-        if let Ok(rank) = u64::try_from(rank) {
-            self.neighbours.entry((comm, rank)).or_default()[side].push(other);
+        let Ok(rank) = u64::try_from(rank) else { return };
+        let around = self.neighbours.entry((comm, rank)).or_default();
+        around.degrees[side] += 1;
+        self.edges += 1;
+        if self.edges <= MOST {
+            around.others[side].push(other);
         }
     }
 
     /// Destinations and sources of a rank of a communicator, if it is such a graph and the rank has some.
     pub(super) fn neighbours(&self, comm: Name, rank: u64) -> Option<&[Vec<i64>; 2]> {
-        self.neighbours.get(&(comm, rank))
+        self.neighbours.get(&(comm, rank)).map(|around| &around.others).filter(|_| self.edges <= MOST)
     }
 
     /// Number of destinations and sources of a rank of a communicator.
     pub(super) fn degrees(&self, comm: Name, rank: u64) -> [usize; 2] {
-        self.neighbours(comm, rank).map_or([0; 2], |lists| [lists[0].len(), lists[1].len()])
+        self.neighbours.get(&(comm, rank)).map_or([0; 2], |around| around.degrees)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use st_model::columns::Offset;
 
-/// NTP lets no clock go more than 500 millionths too fast or too slow: two of them part by no more than a thousandth of the
-/// time.
-const APART: i64 = 1_000;
+/// Two clocks part by no more than two thousandths of the time: NTP lets none go more than 500 millionths too fast or too slow, and
+/// as much is left for what the recorder's own clock, which follows the system's, works off.
+const APART: i64 = 500;
 
 /// What is to be added to the child's clock for the parent's, at least and at most, when the child read it last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,8 @@ impl Apart {
     pub(super) fn exchanged(&mut self, sent: i64, theirs: i64, received: i64) {
         let new = Range { local: theirs, here: received, low: sent - theirs, high: received - theirs };
         let both = self.0.map(|old| {
-            let wider = part(received - old.here);
+            // The old bounds are of when the child read its clock before.
+            let wider = part(theirs - old.local);
             Range { low: new.low.max(old.low - wider), high: new.high.min(old.high + wider), ..new }
         });
         // A clock that was set in between begins anew.
@@ -45,8 +46,9 @@ impl Apart {
         let same = !far && low <= 0 && high >= 0;
         let (offset, error) =
             if same { (0, high.max(-low)) } else { (low + (high - low) / 2, (high - low + 1) / 2) };
-        // The first clock is right.
-        let moved = if own.error == 0 { 0 } else { part(here - own.local) };
+        // The first clock is right, and so is that of its node.
+        let first = own.error == 0 || (same && own.offset == 0);
+        let moved = if first { 0 } else { part(here - own.local) };
         Some(Offset { local, offset: own.offset + offset, error: own.error + error + moved })
     }
 }
@@ -142,8 +144,20 @@ mod tests {
         let mut apart = Apart::default();
         apart.exchanged(0, 700, 5_000_700);
         apart.exchanged(5_001_000, 9_001_000, 9_001_800);
-        // Each way less than a µs, and what clocks may part by in four ms.
-        assert_eq!(apart.open(), Some(700 + 800 + 4_001 + 1));
+        // Each way less than a µs, and what clocks may part by in nine ms.
+        assert_eq!(apart.open(), Some(700 + 800 + 18_000 + 1));
+    }
+
+    #[test]
+    fn bounds_are_of_when_the_child_read_its_clock() {
+        // Its clock is fast by 600 millionths; the first answer comes late.
+        let shows = |t: i64| t + t * 600 / 1_000_000;
+        let mut apart = Apart::default();
+        apart.exchanged(0, shows(700), 5_000_700);
+        apart.exchanged(5_001_000, shows(9_001_000), 9_001_800);
+        let own = Offset { local: 0, offset: 0, error: 0 };
+        let told = apart.passed_on(own, true).unwrap();
+        assert!((told.offset + 9_001_000 * 600 / 1_000_000).abs() <= told.error, "{told:?}");
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl<'a, S: Sink> Tables<'a, S> {
             return Ok(exact_time(section, lane.rank)?);
         }
         let shared = section.threads.first().is_some_and(|thread| thread.ranks.len() > 1);
-        Ok(sums.time.of(lane.rank).filter(|_| shared && lane.thread == 0))
+        Ok(sums.time.of(section, lane.rank).filter(|_| shared && lane.thread == 0))
     }
 
     fn ranks(&mut self) -> Result<()> {

@@ -95,7 +95,7 @@ pub(super) struct Accesses {
     /// Files that the rank has open, by their numbers in its tables.
     open: HashMap<i64, u32, FixedState>,
     /// Accesses to windows that are not complete: window, target, number.
-    pending: Vec<(u32, u32, u64)>,
+    pending: HashMap<u32, HashMap<u32, Vec<u64>, FixedState>, FixedState>,
     /// By request.
     running: HashMap<i64, Running, FixedState>,
     /// Begun in one call and ended in another, by file.
@@ -177,7 +177,7 @@ impl Accesses {
                 Kind::CompareSwap => Record::Atomic(access, COMPARE_AND_SWAP),
                 _ => Record::Atomic(access, FETCH_AND_ACCUMULATE),
             });
-            return self.pending.push((win, remote, id));
+            return self.pending.entry(win).or_default().entry(remote).or_default().push(id);
         }
         self.epoch(event, win, remote, told);
     }
@@ -216,13 +216,13 @@ impl Accesses {
 
     /// Accesses that have begun are complete.
     fn synchronise(&mut self, win: u32, remote: Option<u32>, told: &mut Told) {
-        self.pending.retain(|(of, with, id)| {
-            let complete = *of == win && remote.is_none_or(|remote| remote == *with);
-            if complete {
-                told.end.push(Record::AccessComplete(win, *id));
-            }
-            !complete
-        });
+        let Some(pending) = self.pending.get_mut(&win) else { return };
+        let mut complete = match remote {
+            Some(remote) => pending.remove(&remote).unwrap_or_default(),
+            None => pending.drain().flat_map(|(_, ids)| ids).collect(),
+        };
+        complete.sort_unstable();
+        told.end.extend(complete.into_iter().map(|id| Record::AccessComplete(win, id)));
     }
 
     fn file(&mut self, call: &Call<'_>, trace: &Trace, told: &mut Told) {
