@@ -246,11 +246,10 @@ impl Bounds {
         };
         let (first, last) = self.known[clock];
         let gates: Vec<Gate> = (first..=last).map(gate).collect();
-        let end = |gate: Option<&Gate>, by: i64, height: i64| {
-            gate.map_or((0, 0), |g| (g.at.saturating_add(by), height))
+        let end = |gate: Option<&Gate>, by: i64| {
+            gate.map_or((0, 0), |g| (g.at.saturating_add(by), 0.clamp(g.low, g.high)))
         };
-        let begins = end(gates.first(), -lags.length(), level(gates.iter()));
-        let way = line(begins, &gates, end(gates.last(), lags.length(), level(gates.iter().rev())));
+        let way = line(end(gates.first(), -lags.length()), &gates, end(gates.last(), lags.length()));
         let begin = lags.middle(0).saturating_sub(lags.length());
         let done = lags.middle(lags.parts() - 1).saturating_add(lags.length());
         let mut whole = beyond(way.iter(), begin);
@@ -267,47 +266,8 @@ impl Bounds {
 
     /// How far a clock may be off at most where it sent or received something, ns; `None` if it did neither.
     pub(crate) fn error(&self, clock: usize, parts: impl Iterator<Item = usize>) -> Option<i64> {
-        let off = |part| self.off(clock, part).saturating_add(self.turned(clock, part));
-        parts.map(off).max().filter(|e| *e < FAR)
+        parts.map(|part| self.high[clock][part].max(-self.low[clock][part])).max().filter(|e| *e < FAR)
     }
-
-    fn off(&self, clock: usize, part: usize) -> i64 {
-        self.high[clock][part].max(-self.low[clock][part])
-    }
-
-    /// How far a clock may be off beyond its first and last message or comparison since its rate there is not known exactly: what
-    /// it is off there and in at least as much time on the other side may have opposite signs.
-    fn turned(&self, clock: usize, part: usize) -> i64 {
-        let (first, last) = self.known[clock];
-        let (about, far) =
-            if part < first { (first, first - part) } else { (last, part.saturating_sub(last)) };
-        if far == 0 {
-            return 0;
-        }
-        let inward = |by: usize| if part < first { about + by } else { about.saturating_sub(by) };
-        let open = |by: usize| {
-            let open = self.off(clock, about).saturating_add(self.off(clock, inward(by)));
-            saturate::<i64>(i128::from(open) * narrow::<i128>(far) / narrow::<i128>(by))
-        };
-        // Where it is known in one part only, nothing is known of its rate but what that leaves open.
-        let wide = (last - first).max(1);
-        (far.min(wide)..=wide).map(open).min().unwrap_or(0)
-    }
-}
-
-/// Where a way begins that stays level as long as gates let it: the first of them may be wide, and no reason for a bend.
-fn level<'a>(gates: impl Iterator<Item = &'a Gate>) -> i64 {
-    let mut open = (-FAR, FAR);
-    for g in gates {
-        if g.low > open.1 {
-            return open.1;
-        }
-        if g.high < open.0 {
-            return open.0;
-        }
-        open = (g.low.max(open.0), g.high.min(open.1));
-    }
-    0.clamp(open.0, open.1)
 }
 
 /// What messages say.

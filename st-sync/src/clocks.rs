@@ -178,10 +178,9 @@ impl Clocks {
         let torn = self.all.iter_mut().enumerate().filter(|(i, _)| bounds.is_torn(*i));
         torn.for_each(|(_, clock)| clock.least = WILDEST);
         let Some(quarters) = DRAWN.get(turn).filter(|_| corrects && lags.least() < 0) else {
-            // What has been followed once is not wholly known between the moments that bound it: a clock may go there as fast as it
-            // did elsewhere.
+            // What has been followed once is not wholly known between the moments that bound it.
             let unseen = |(c, now): (&Clock, i64)| {
-                c.least.min(WANDER) + if turn == 0 { 2 * now } else { now + c.rate }
+                c.least.min(WANDER) + if turn == 0 { 2 * now } else { now + c.rate / 2 }
             };
             let usual = median(rates.get(1..).unwrap_or(&[]));
             let mut rates: Vec<i64> =

@@ -1,8 +1,8 @@
 //! Compares the ranks' clocks with that of rank 0, in `MPI_Init`, in `MPI_Finalize` and, if an interval is set, in between.
 //!
-//! In a binomial tree over the nodes, then in one within each node, a parent exchanges a few messages with each child: the
-//! child read its clock after the parent sent and before it received (Cristian's method; Becker et al. 2008, section 2),
-//! which all exchanges together say most exactly ([`apart`]). Offsets and errors add up along the tree.
+//! In a binomial tree over the nodes, then in one within each node, a parent exchanges a few messages with each child and
+//! keeps the fastest exchange: the child read its clock in the middle of it, give or take half its duration (Cristian's
+//! method; Becker et al. 2008, section 2). Offsets and errors add up along the tree.
 //!
 //! All of it happens on communicators of our own, made in `MPI_Init`; their errors return. The first is made of the group
 //! of all ranks, with messages only: duplicating would run the program's attribute callbacks, and any collective operation
@@ -29,7 +29,6 @@
 //! freed; results go to variables.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-mod apart;
 mod exchange;
 mod pace;
 mod tree;
@@ -52,10 +51,8 @@ pub(crate) use tree::Tree;
 /// Time for all comparisons at one place, ns: a thousandth of it is enough where every rank has its own processor.
 const LIMIT: i64 = 1_000_000_000;
 
-/// Time for all children one after the other at the ends of the program (where nodes have very different numbers of ranks, up to twice
-/// that), and for one within it, ns: where more processes than processors are busy, it takes some turns of each until two ranks run
-/// at once.
-const SLICES: i64 = LIMIT * 2 / 5;
+/// Time for one child, ns, after which one exchange must do: at the ends of the program, and within it.
+const SLICE: i64 = 50_000_000;
 const SHORT_SLICE: i64 = 5_000_000;
 
 /// How long `MPI_Finalize` waits for ranks that are late, before the comparison, ns.
@@ -217,7 +214,7 @@ pub(crate) fn compare(clock: Reader, reductions: Option<Reductions>) {
     // For one that is late for a reduction ranks wait longer; not as long as in it, for each level of the trees may wait.
     taken.limit = reductions.map_or(LIMIT, |r| LIMIT.max(r.patience / 4));
     let next = if interval.or(every).is_some() && taken.ranks.records { 1 } else { OFF };
-    taken.meet(clock, FIRST, Order { compares: true, next, reduction: 0 });
+    taken.meet(clock, FIRST, SLICE, Order { compares: true, next, reduction: 0 });
     *sync() = Some(taken);
 }
 
@@ -226,7 +223,7 @@ pub(crate) fn compare_last(clock: Reader) {
     NEXT.store(OFF, Ordering::Relaxed);
     let Some(mut taken) = sync().take_if(|made| made.ranks.records) else { return };
     if taken.world.is_some_and(|w| w.all_here(clock)) {
-        taken.meet(clock, LAST, Order { compares: true, next: OFF, reduction: 0 });
+        taken.meet(clock, LAST, SLICE, Order { compares: true, next: OFF, reduction: 0 });
     }
     *sync() = Some(taken);
 }
@@ -302,20 +299,14 @@ impl Sync {
             let reduction = if reduces { self.reductions } else { 0 };
             order = Order { compares, next: compare.min(reduce), reduction };
         }
-        self.meet(clock, tag, order).filter(|number| *number > 0)
+        self.meet(clock, tag, SHORT_SLICE, order).filter(|number| *number > 0)
     }
 
     /// Meets the other ranks, who learn what rank 0 orders. Returns the number of the interim reduction in it, if that
     /// was heard.
-    fn meet(&mut self, clock: Reader, tag: c_int, order: Order) -> Option<i64> {
+    fn meet(&mut self, clock: Reader, tag: c_int, slice: i64, order: Order) -> Option<i64> {
         let world = self.world?;
-        let (limit, slice) = if tag < BETWEEN {
-            // As many as in both trees together, where nodes have as many ranks each.
-            (LIMIT, SLICES / (world.steps() + 1))
-        } else {
-            (self.limit, SHORT_SLICE)
-        };
-        let until = clock.now() + limit;
+        let until = clock.now() + if tag < BETWEEN { LIMIT } else { self.limit };
         let Order { compares, next, reduction } = order;
         let own = compares.then(|| Offset { local: clock.now(), offset: 0, error: 0 });
         let mut turn = (world.rank == 0).then_some(Turn { own, next, reduction });

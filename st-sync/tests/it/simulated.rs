@@ -104,8 +104,6 @@ pub(crate) struct Case {
     pub(crate) sums: i64,
     /// By how much a message in three is late at most, ns.
     pub(crate) late: i64,
-    /// In how many of a hundred cases whoever a message is for waits for a processor, for up to some ms; some ranks never do.
-    pub(crate) load: i64,
     /// How far clocks go from a straight line, ns.
     pub(crate) bend: i64,
     /// What passes before clocks are compared first and messages begin, in percent of the run.
@@ -122,14 +120,7 @@ struct Run {
     /// The least time from each rank to each other one, ns.
     least: Vec<Vec<i64>>,
     late: i64,
-    load: i64,
     chance: Chance,
-}
-
-/// How long a rank waits for a processor: some ns to some ms.
-fn waits(load: i64, chance: &mut Chance) -> i64 {
-    let most = 1 << chance.below(23);
-    if chance.below(100) < load { chance.below(most) } else { 0 }
 }
 
 impl Run {
@@ -137,7 +128,7 @@ impl Run {
         let n = case.ranks;
         let least = (0..n).map(|_| (0..n).map(|_| 1_500 + chance.below(400)).collect()).collect();
         let (now, truth) = (vec![begin; n], vec![Vec::new(); n]);
-        let mut run = Self { now, truth, calls: Vec::new(), least, late: case.late, load: case.load, chance };
+        let mut run = Self { now, truth, calls: Vec::new(), least, late: case.late, chance };
         (0..n).for_each(|r| run.call(r, "MPI_Init", 0, (20_000, begin)));
         run
     }
@@ -149,9 +140,7 @@ impl Run {
     /// A message's time: mostly quick, some wait for a processor.
     fn takes(&mut self, from: usize, to: usize) -> i64 {
         let late = if self.chance.below(3) == 0 { self.late } else { 700 };
-        let load = if (from + 2 * to).is_multiple_of(3) { 0 } else { self.load };
-        let waits = if load > 0 { waits(load, &mut self.chance) } else { 0 };
-        self.least[from][to] + self.chance.below(late) + waits
+        self.least[from][to] + self.chance.below(late)
     }
     fn compute(&mut self, rank: usize, case: &Case) {
         // Each rank has its own speed.
@@ -232,9 +221,7 @@ impl Case {
         let mut fakes = vec![Fake::none(end)];
         fakes.extend((1..self.ranks).map(|_| fake(self.shape, self.bend, end, chance)));
         let compared = |r: usize| {
-            let busy = |chance: &mut Chance| if self.load > 0 { waits(self.load, chance) } else { 0 };
-            let error =
-                |chance: &mut Chance| if r == 0 { 0 } else { 2_000 + chance.below(6_000) + busy(chance) };
+            let error = |chance: &mut Chance| if r == 0 { 0 } else { 2_000 + chance.below(6_000) };
             points((begin, end), (self.comparisons, &fakes[r]), chance, error)
         };
         record(&run.calls, &fakes, compared, path);

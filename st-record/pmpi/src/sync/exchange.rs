@@ -3,7 +3,6 @@
 //! SAFETY, for the whole module: as in [`crate::sync`].
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use super::apart::Apart;
 use super::tree::Tree;
 use crate::clock::Reader;
 use crate::constants as k;
@@ -16,16 +15,13 @@ use std::ffi::c_int;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Exchanges per child; and more, if they leave this much open (ns) together: then the ranks share processors, and one of
-/// them slept.
+/// Exchanges per child, of which the fastest counts; and more, if none was this fast (ns): then the ranks share
+/// processors, and one of them slept.
 const ROUNDS: usize = 10;
 const FAST: i64 = 20_000;
-/// And no more, where so many have made that no smaller by an eighth: messages take long between these ranks.
-const IN_VAIN: usize = 1_000;
 
-/// Polls before another process may have the processor: the other rank may wait for it, or run on another one meanwhile.
+/// Polls before another process may have the processor.
 const SPINS: u32 = 1_000;
-const FEW_SPINS: u32 = 50;
 
 /// What is sent: a kind, and what belongs to it.
 type Message = [i64; 6];
@@ -53,7 +49,7 @@ pub(super) struct Exchange {
     pub(super) clock: Reader,
     /// When to give up, ns.
     pub(super) until: i64,
-    /// Time for one child, ns, after which what is known must do.
+    /// Time for one child, ns, after which one exchange must do.
     pub(super) slice: i64,
     pub(super) tag: c_int,
     /// Between nodes.
@@ -61,8 +57,8 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Takes the rank's turn from its parent, unless it has one, and gives its children theirs. What the fastest exchange
-    /// took is kept; the last result says whether all children were reached.
+    /// Takes the rank's turn from its parent, unless it has one, and gives its children theirs. The fastest exchange is
+    /// kept; the last result says whether all children were reached.
     pub(super) fn run(&self, turn: Option<Turn>, fastest: &mut i64) -> (Option<Turn>, bool) {
         let Tree { rank, size, .. } = self.tree;
         let turn = if rank > 0 { self.follow(rank ^ highest_bit(rank)) } else { turn };
@@ -82,35 +78,36 @@ impl Exchange {
         let Some(turn) = turn else { return self.send(child, [NOTHING, 0, 0, 0, 0, 0]) };
         let Turn { next, reduction, .. } = turn;
         let Some(own) = turn.own else { return self.send(child, [SKIP, 0, 0, 0, next, reduction]) };
-        let (mut apart, mut least, mut helped) = (Apart::default(), i64::MAX, 0);
+        let mut best: Option<(i64, i64, i64)> = None;
         let begun = self.clock.now();
         for round in 0.. {
             let sent = self.clock.now();
-            if let Some(open) = apart.open() {
-                if open < least - least / 8 {
-                    (least, helped) = (open, round);
-                }
-                let enough = round >= ROUNDS && open < FAST;
-                if enough || round - helped >= IN_VAIN || sent - begun > self.slice {
-                    break;
-                }
+            let fast = best.is_some_and(|(took, ..)| took < FAST);
+            if best.is_some() && (sent - begun > self.slice || (round >= ROUNDS && fast)) {
+                break;
             }
             if !self.send(child, [PING, 0, 0, 0, 0, 0]) {
                 return false;
             }
-            let Some(answer) = self.receive(child, round) else { return false };
-            let received = self.clock.now();
-            *fastest = (received - sent).min(*fastest);
-            apart.exchanged(sent, answer[1], received);
+            let Some(answer) = self.receive(child) else { return false };
+            let took = self.clock.now() - sent;
+            if best.is_none_or(|(b, ..)| took < b) {
+                best = Some((took, sent, answer[1]));
+            }
         }
-        let Some(Offset { local, offset, error }) = apart.passed_on(own, self.far) else { return false };
-        self.send(child, [RESULT, local, offset, error, next, reduction])
+        let Some((took, sent, theirs)) = best else { return false };
+        *fastest = took.min(*fastest);
+        let measured = sent + took / 2 - theirs;
+        // Ranks on one node read one clock, unless the exchange proves that they do not.
+        let same = !self.far && measured.abs() <= took / 2;
+        let offset = own.offset + if same { 0 } else { measured };
+        self.send(child, [RESULT, theirs, offset, own.error + (took + 1) / 2, next, reduction])
     }
 
     /// The child's side.
     fn follow(&self, parent: c_int) -> Option<Turn> {
-        for round in 0.. {
-            match self.receive(parent, round)? {
+        loop {
+            match self.receive(parent)? {
                 [PING, ..] => {
                     if !self.send(parent, [PING, self.clock.now(), 0, 0, 0, 0]) {
                         return None;
@@ -123,7 +120,6 @@ impl Exchange {
                 _ => return None,
             }
         }
-        None
     }
 
     fn send(&self, to: c_int, message: Message) -> bool {
@@ -133,22 +129,21 @@ impl Exchange {
         let begun = unsafe {
             real::MPI_Isend(buffer.cast(), bytes(), byte(), to, self.tag, comm, Handles::of(&mut request))
         };
-        let sent = begun == 0 && completes(&mut request, self.clock, self.until, spins(SPINS));
+        let sent = begun == 0 && completes(&mut request, self.clock, self.until, spins());
         if sent {
             drop(unsafe { Box::from_raw(buffer) });
         }
         sent
     }
 
-    fn receive(&self, from: c_int, round: usize) -> Option<Message> {
+    fn receive(&self, from: c_int) -> Option<Message> {
         let buffer = Box::into_raw(Box::new(Message::default()));
         let mut request = Handle::from_raw(k::MPI_REQUEST_NULL());
         let comm = Handle::from_raw(self.tree.comm);
         let begun = unsafe {
             real::MPI_Irecv(buffer.cast(), bytes(), byte(), from, self.tag, comm, Handles::of(&mut request))
         };
-        let pause = spins(polls(round));
-        if begun == 0 && completes(&mut request, self.clock, self.until, pause) {
+        if begun == 0 && completes(&mut request, self.clock, self.until, spins()) {
             return Some(*unsafe { Box::from_raw(buffer) });
         }
         if begun == 0 && request.raw() != k::MPI_REQUEST_NULL() {
@@ -179,17 +174,12 @@ pub(crate) fn completes(request: &mut Handle, clock: Reader, until: i64, mut pau
     }
 }
 
-/// Where the first exchanges were slow, every other one lets the other rank have this processor soon.
-const fn polls(round: usize) -> u32 {
-    if round >= ROUNDS && round % 2 == 1 { FEW_SPINS } else { SPINS }
-}
-
 /// No pause, mostly: the other rank may need this processor.
-fn spins(most: u32) -> impl FnMut() {
+pub(super) fn spins() -> impl FnMut() {
     let mut polls = 0_u32;
     move || {
         polls += 1;
-        if polls.is_multiple_of(most) {
+        if polls.is_multiple_of(SPINS) {
             unsafe { libc::sched_yield() };
         }
     }

@@ -30,9 +30,4 @@ impl Tree {
         }
         Some(Self { comm: comm.raw(), rank, size })
     }
-
-    /// Comparisons one after the other until all ranks are reached.
-    pub(super) fn steps(self) -> i64 {
-        (0..30).find(|bit| self.size <= 1 << bit).unwrap_or(30).into()
-    }
 }
