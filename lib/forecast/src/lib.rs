@@ -11,7 +11,7 @@ use st_model::num::{Exact, float, rounded};
 use st_model::rank_times::rank_times;
 use st_model::section::{Section, Thread};
 use st_model::steps::Budget;
-use st_stream::{CALLS_EACH, FrameKind, FrameSize, MOST_CALLS, WriteOptions};
+use st_stream::{FrameKind, FrameSize, WriteOptions, most_calls};
 
 pub use again::Error;
 use again::{Grown, PARTS, TIMES, again, sum_of};
@@ -159,7 +159,7 @@ fn distributions(trace: &Recorded<'_>, kinds: &Kinds<'_>, grown: &Grown, to: Lon
 /// Distributions that follow from exact times take nothing, until there are so many calls that they are stored.
 fn follow(sections: &[Section], now: f64, grown: &Grown, to: Longer) -> (Bytes, &'static str) {
     let follows = |t: &&Thread| match &t.columns[..] {
-        [(_, column)] => column.events() <= t.sketches.len().to_u64() * CALLS_EACH,
+        [(_, column)] => column.events() <= most_calls(t.sketches.len().to_u64()),
         _ => false,
     };
     // What is stored of a run so many times as long as that.
@@ -169,9 +169,9 @@ fn follow(sections: &[Section], now: f64, grown: &Grown, to: Longer) -> (Bytes, 
             all += real(t.sketches.len().to_u64());
         }
         for t in sections.iter().flat_map(|s| &s.threads).filter(follows) {
-            let (calls, sketches) = (real(t.columns[0].1.events()), real(t.sketches.len().to_u64()));
-            let most = real(MOST_CALLS).min(sketches * real(CALLS_EACH));
-            some += if calls * to.times * more > most { sketches } else { 0.0 };
+            let (calls, sketches) = (real(t.columns[0].1.events()), t.sketches.len().to_u64());
+            let beyond = calls * to.times * more > real(most_calls(sketches));
+            some += if beyond { real(sketches) } else { 0.0 };
         }
         if all > 0.0 { some / all } else { 0.0 }
     };

@@ -13,10 +13,10 @@ use super::bytes::{finish, get_u8, get_u64, put_u64};
 use super::error::{DecodeError, Field as _};
 
 /// Calls and sketches of a section at most.
-pub const MOST_CALLS: u64 = 1 << 22;
+const CALLS: u64 = 1 << 22;
 const SKETCHES: u64 = 1 << 18;
-/// Calls of a thread for each of its sketches at most, if these are not stored because they follow from exact times.
-pub const CALLS_EACH: u64 = 1 << 10;
+/// Calls of a thread for each of its sketches at most.
+const EACH: u64 = 1 << 10;
 /// Turns of loops and nodes passed over for each call at most.
 const TURNS: u64 = 16;
 
@@ -24,6 +24,12 @@ const TURNS: u64 = 16;
 const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Totals, Shape::Bins];
 
 const WRONG: DecodeError = DecodeError::Invalid("sketches that do not follow from exact times");
+
+/// Up to how many calls so many sketches of a thread are not stored if they follow from exact times.
+#[must_use]
+pub fn most_calls(sketches: u64) -> u64 {
+    sketches.saturating_mul(EACH).min(CALLS)
+}
 
 /// What stands for the sketches of a section, if they follow from its exact times and are worth it: per thread 0 if it has none, else
 /// 1 + the number of their shape, and how many they are.
@@ -91,9 +97,9 @@ impl Room {
         self.calls = self.calls.checked_add(calls)?;
         self.sketches = self.sketches.checked_add(sketches)?;
         if t.ranks.len() != 1
-            || self.calls > MOST_CALLS
+            || self.calls > CALLS
             || self.sketches > SKETCHES
-            || calls > sketches.checked_mul(CALLS_EACH)?
+            || calls > most_calls(sketches)
             || section.turns(t, *rank, calls) > calls.checked_mul(TURNS)?
         {
             return None;

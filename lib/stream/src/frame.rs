@@ -84,7 +84,7 @@ impl StoredFrame {
         head.extend_from_slice(&crc.to_le_bytes());
         to.write_all(&head)?;
         to.write_all(&self.stored)?;
-        Ok(self.bytes())
+        Ok((head.len() + self.stored.len()).to_u64())
     }
 
     pub(crate) fn fault(&self, kind: ErrorKind) -> Error {

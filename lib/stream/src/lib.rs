@@ -62,7 +62,7 @@ mod writer;
 
 use std::io::{self, Read, Write};
 
-pub use derived::{CALLS_EACH, MOST_CALLS};
+pub use derived::most_calls;
 pub use encoded::Encoded;
 pub use error::{DecodeError, Error, ErrorKind};
 pub use index::SectionOffsets;

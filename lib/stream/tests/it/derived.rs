@@ -7,7 +7,7 @@ use st_model::calls::CallTable;
 use st_model::columns::{Column, Comparison};
 use st_model::section::{ANY_SYM, Section};
 use st_model::sketch::Shape;
-use st_stream::{CALLS_EACH, ReadOptions, Trace, WriteOptions, Writer, frame_sizes};
+use st_stream::{ReadOptions, Reader, Trace, WriteOptions, Writer, frame_sizes, most_calls};
 
 const LEVEL: u8 = 9;
 
@@ -53,25 +53,61 @@ fn what_does_not_follow_is_stored() {
 
 /// A rank that makes one call so often, after its first.
 fn loops(calls: u64) -> Section {
-    let mut r = recorder(3, Shape::Buckets);
-    r.open_thread(0);
+    threads(1, calls, Shape::Buckets)
+}
+
+/// The same in each of some threads.
+fn threads(threads: usize, calls: u64, shape: Shape) -> Section {
+    let mut r = recorder(3, shape);
+    let mut chunks = vec![Vec::new(); threads];
     let sym = r.symbol(CallTable::builtin().by_name("MPI_Barrier").unwrap().id, 0, 0);
-    let mut chunks = Vec::new();
-    for i in 0..i64::try_from(calls).unwrap() {
-        chunks.extend(r.record(0, sym, &[0], 100 * i + i % 7, 100 * i + 50).map(|c| *c));
+    for (thread, chunks) in chunks.iter_mut().enumerate() {
+        assert_eq!(r.open_thread(0), thread);
+        for i in 0..i64::try_from(calls).unwrap() {
+            chunks.extend(r.record(thread, sym, &[0], 100 * i + i % 7, 100 * i + 50).map(|c| *c));
+        }
     }
-    chunks.extend(r.flush_columns().into_iter().map(|(_, c)| c));
+    for (thread, chunk) in r.flush_columns() {
+        chunks[usize::try_from(thread).unwrap()].push(chunk);
+    }
     let mut section = r.finish("host");
-    section.threads[0].columns.push((3, Column { chunks, clock: Comparison::default() }));
+    for (thread, chunks) in section.threads.iter_mut().zip(chunks) {
+        thread.columns.push((3, Column { chunks, clock: Comparison::default() }));
+    }
     section
+}
+
+#[test]
+fn each_thread_has_its_own_in_any_shape() {
+    for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+        assert!(left_out(&threads(3, 700, shape)));
+        // All are stored if those of one thread do not follow.
+        let mut one = threads(3, 700, shape);
+        one.threads[1].sketches[0].comm.sum += 1;
+        assert!(!left_out(&one));
+    }
+}
+
+#[test]
+fn copies_have_them_at_any_level() {
+    let section = sample(0);
+    for (from, to) in [(1, 9), (9, 1), (9, 9), (9, 19)] {
+        let source = bytes(&Trace { sections: vec![section.clone()], level: from, ..Trace::default() });
+        let mut writer =
+            Writer::new(Vec::new(), &Trace::default().header, WriteOptions { level: to }).unwrap();
+        writer.copy(&mut Reader::new(&source[..], ReadOptions::default()).unwrap()).unwrap();
+        let copy = writer.finish().unwrap();
+        assert_eq!(read(&copy).unwrap().sections, std::slice::from_ref(&section));
+        assert!(frame_sizes(&copy[..], ReadOptions::default()).unwrap().iter().any(|f| f.kind == "DERIVED"));
+    }
 }
 
 #[test]
 fn those_of_many_calls_each_are_stored_because_making_them_takes_longer_than_it_is_worth() {
     // The first call, and those after another one.
     assert_eq!(loops(9).threads[0].sketches.len(), 2);
-    assert!(left_out(&loops(2 * CALLS_EACH)));
-    assert!(!left_out(&loops(2 * CALLS_EACH + 1)));
+    assert!(left_out(&loops(most_calls(2))));
+    assert!(!left_out(&loops(most_calls(2) + 1)));
 }
 
 #[test]
