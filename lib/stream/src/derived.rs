@@ -4,6 +4,9 @@
 //! Who reads them goes through the calls of the thread. So that this takes no longer than it is worth, sketches are stored
 //! where each tells of many calls; and whoever writes has made them again, and found them the same.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
 use st_model::anew::{self, Cuts, Wanted};
 use st_model::num::Exact as _;
 use st_model::section::{PathSketch, Predecessors, Section};
@@ -19,6 +22,10 @@ const SKETCHES: u64 = 1 << 18;
 const EACH: u64 = 1 << 10;
 /// Turns of loops and nodes passed over for each call at most.
 const TURNS: u64 = 16;
+/// Calls of a stream at most, of which a reader makes in a few seconds what they tell; a sketch, which takes memory, counts as
+/// so many.
+const STREAM: u64 = 1 << 25;
+const SKETCH: u64 = 16;
 
 /// What sketches keep beside their totals, by its number.
 const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Totals, Shape::Bins];
@@ -31,9 +38,52 @@ pub fn most_calls(sketches: u64) -> u64 {
     sketches.saturating_mul(EACH).min(CALLS)
 }
 
-/// What stands for the sketches of a section, if they follow from its exact times and are worth it: per thread 0 if it has none, else
-/// 1 + the number of their shape, and how many they are.
-pub(crate) fn encode(section: &Section) -> Option<Vec<u8>> {
+/// What stands for the sketches of a section.
+#[derive(Clone, Debug)]
+pub(crate) struct Derived {
+    /// Per thread 0 if it has none, else 1 + the number of their shape, and how many they are.
+    payload: Vec<u8>,
+    calls: u64,
+}
+
+impl Derived {
+    /// Its payload, if the stream can take it beside what it has.
+    pub(crate) fn within(self, stream: &Made) -> Option<Vec<u8>> {
+        stream.takes(self.calls).then_some(self.payload)
+    }
+}
+
+/// Of how many calls of a stream the sketches are left out or made.
+#[derive(Debug, Default)]
+pub(crate) struct Made(AtomicU64);
+
+impl Made {
+    /// Whether so many more are within the limit; if they are, they count.
+    fn takes(&self, calls: u64) -> bool {
+        let more = |all: u64| all.checked_add(calls).filter(|all| *all <= STREAM);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+}
+
+/// What a section's sketches take of what the stream may take: once, however often they are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    of: Arc<Made>,
+    counted: Arc<AtomicBool>,
+}
+
+impl Share {
+    pub(crate) fn of(stream: &Arc<Made>) -> Self {
+        Self { of: Arc::clone(stream), counted: Arc::default() }
+    }
+
+    fn takes(&self, calls: u64) -> bool {
+        self.counted.load(Ordering::Relaxed) || self.of.takes(calls)
+    }
+}
+
+/// What stands for the sketches of a section, if they follow from its exact times and are worth it.
+pub(crate) fn encode(section: &Section) -> Option<Derived> {
     let mut room = Room::default();
     let mut out = Vec::new();
     for (i, thread) in section.threads.iter().enumerate() {
@@ -53,12 +103,17 @@ pub(crate) fn encode(section: &Section) -> Option<Vec<u8>> {
         put_u64(&mut out, number.to_u64() + 1);
         put_u64(&mut out, sketches);
     }
-    out.iter().any(|byte| *byte != 0).then_some(out)
+    let calls = room.counted();
+    out.iter().any(|byte| *byte != 0).then_some(Derived { payload: out, calls })
 }
 
 /// Makes the sketches of a section of its exact times.
-pub(crate) fn decode(section: &Section, mut src: &[u8]) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
-    let mut room = Room::default();
+pub(crate) fn decode(
+    section: &Section,
+    share: &Share,
+    mut src: &[u8],
+) -> Result<Vec<Vec<PathSketch>>, DecodeError> {
+    let mut room = Room { share: Some(share), ..Room::default() };
     let mut all = Vec::with_capacity(section.threads.len());
     for i in 0..section.threads.len() {
         let code = get_u8(&mut src).nth("thread", i)?;
@@ -72,17 +127,25 @@ pub(crate) fn decode(section: &Section, mut src: &[u8]) -> Result<Vec<Vec<PathSk
         all.push(room.made(section, i, shape, sketches).ok_or(WRONG).nth("thread", i)?);
     }
     finish(src)?;
+    share.counted.store(true, Ordering::Relaxed);
     Ok(all)
 }
 
 /// What the threads of a section have taken so far.
 #[derive(Default)]
-struct Room {
+struct Room<'a> {
     calls: u64,
     sketches: u64,
+    /// What the stream has left, for who reads it.
+    share: Option<&'a Share>,
 }
 
-impl Room {
+impl Room<'_> {
+    /// What counts of the stream.
+    fn counted(&self) -> u64 {
+        self.calls.saturating_add(self.sketches.saturating_mul(SKETCH))
+    }
+
     /// So many sketches of a thread, in a shape, from its exact times; nothing where that would take too long, or there are others.
     fn made(
         &mut self,
@@ -93,7 +156,7 @@ impl Room {
     ) -> Option<Vec<PathSketch>> {
         let t = section.threads.get(thread)?;
         let [(rank, column)] = &t.columns[..] else { return None };
-        let calls = column.events();
+        let (calls, before) = (column.events(), self.counted());
         self.calls = self.calls.checked_add(calls)?;
         self.sketches = self.sketches.checked_add(sketches)?;
         if t.ranks.len() != 1
@@ -101,11 +164,35 @@ impl Room {
             || self.sketches > SKETCHES
             || calls > most_calls(sketches)
             || section.turns(t, *rank, calls) > calls.checked_mul(TURNS)?
+            || self.share.is_some_and(|share| !share.takes(self.counted() - before))
         {
             return None;
         }
         let wanted = Wanted { shape, most: sketches.to_usize(), cuts: &Cuts::default() };
         let made = anew::of_rank(section, thread, *rank, column, wanted).ok().flatten()?;
         (made.len().to_u64() == sketches).then_some(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_has_so_many_and_a_section_counts_once() {
+        let stream = Arc::default();
+        let [one, other] = [Share::of(&stream), Share::of(&stream)];
+        assert!(one.takes(STREAM) && !other.takes(1) && !one.takes(1));
+        one.counted.store(true, Ordering::Relaxed);
+        assert!(one.takes(STREAM) && !other.takes(1));
+    }
+
+    #[test]
+    fn what_a_stream_cannot_take_beside_what_it_has_is_stored() {
+        let stream = Made::default();
+        let of = |calls| Derived { payload: vec![1], calls };
+        assert!(of(STREAM - 1).within(&stream).is_some());
+        assert!(of(2).within(&stream).is_none());
+        assert!(of(1).within(&stream).is_some());
     }
 }

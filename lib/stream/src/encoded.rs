@@ -1,10 +1,11 @@
 //! Sections as bytes that have not been written yet: what takes time can be done in any thread.
 
 use super::column::Owner;
+use super::derived::{self, Derived};
 use super::kind::FrameKind;
 use super::options::WriteOptions;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sketches, encode_sums};
-use super::{column, derived, objects, structure};
+use super::{column, objects, structure};
 use st_model::columns::Chunk;
 use st_model::ranklist::RankList;
 use st_model::section::Section;
@@ -23,7 +24,7 @@ pub struct Encoded {
     /// Those that belong to it.
     pub(super) parts: Vec<(FrameKind, Vec<u8>)>,
     /// What stands in a file for the sketches among them.
-    pub(super) derived: Option<Vec<u8>>,
+    pub(super) derived: Option<Derived>,
 }
 
 /// Exact times, which are encoded as they are written, or the payload of a rank's comparisons.

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use super::column::{self, Owner};
+use super::derived;
 use super::error::{DecodeError, Error, ErrorKind, check_first};
 use super::frame::{FrameReader, MAX_TEXT, StoredFrame};
 use super::index::{self, SectionOffsets};
@@ -57,6 +58,7 @@ pub struct Reader<R> {
     times: BTreeMap<Owner, Times>,
     /// What exact times take.
     expansion: Arc<Expansion>,
+    derived: Arc<derived::Made>,
     /// Bytes that provenance may still have.
     text: u64,
     end: Option<End>,
@@ -111,6 +113,7 @@ impl<R: Read> Reader<R> {
             known: (None, None),
             times: BTreeMap::new(),
             expansion: Arc::default(),
+            derived: Arc::default(),
             text,
             end: None,
         };
@@ -361,7 +364,8 @@ impl<R: Read> Reader<R> {
             parts.push(part);
         }
         let times = self.take_times(&opening);
-        Ok(Some(Stored { frame, opening, sites, objects, parts, times }))
+        let derived = derived::Share::of(&self.derived);
+        Ok(Some(Stored { frame, opening, sites, objects, parts, times, derived }))
     }
 
     /// The stream ended within a section: nothing of it is used.

@@ -28,6 +28,7 @@ pub struct Stored {
     pub(super) parts: Vec<StoredFrame>,
     /// By rank and thread.
     pub(super) times: Vec<(Owner, Times)>,
+    pub(super) derived: derived::Share,
 }
 
 /// Exact times of a stream expand to at most so many bytes, or to [`RATIO`] times what they take, whichever is more.
@@ -242,7 +243,7 @@ impl Stored {
             return Err(struct_frame.fault(ErrorKind::Payload { frame: FrameKind::Struct, source }));
         }
         if let Some(frame) = derived {
-            let made = frame.decode(FrameKind::Derived, |b| derived::decode(&section, b))?;
+            let made = frame.decode(FrameKind::Derived, |b| derived::decode(&section, &self.derived, b))?;
             section.threads.iter_mut().zip(made).for_each(|(thread, sketches)| thread.sketches = sketches);
         }
         Ok(section)

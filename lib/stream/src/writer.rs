@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::column::{self, Owner};
+use super::derived;
 use super::encoded::{Encoded, Timed};
 use super::frame::{MAX_TEXT, StoredFrame};
 use super::index::{self, SectionOffsets};
@@ -67,6 +68,7 @@ pub struct Writer<W> {
     written: Written,
     /// Bytes that provenance may still have.
     text: u64,
+    derived: derived::Made,
     /// The names that have been written, and those that were looked at last.
     names: [Names; 2],
 }
@@ -159,6 +161,7 @@ impl<W: Write> Writer<W> {
             begun: false,
             written: Written { offset: first.len().to_u64(), ..Written::default() },
             text: MAX_TEXT,
+            derived: derived::Made::default(),
             names: Default::default(),
         };
         writer.put_text(FrameKind::Head, serde_json::to_vec(header)?)?;
@@ -276,7 +279,8 @@ impl<W: Write> Writer<W> {
     ///
     /// If it cannot be written.
     pub fn encoded(&mut self, section: Encoded) -> io::Result<()> {
-        let Encoded { ranks, times, sites, objects, opening, parts, mut derived } = section;
+        let Encoded { ranks, times, sites, objects, opening, parts, derived } = section;
+        let mut derived = derived.and_then(|derived| derived.within(&self.derived));
         self.names(sites.names())?;
         for timed in times {
             match timed {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use super::{InForce, OBJECTS, Of, SITES, TABLES, Writer};
-use crate::derived;
+use crate::derived::{self, Derived};
 use crate::error::Error;
 use crate::frame::StoredFrame;
 use crate::kind::FrameKind;
@@ -95,7 +95,8 @@ impl<W: Write> Writer<W> {
 
     /// Copies the frames of a section, but for sketches that follow from its times.
     fn copied_section(&mut self, stored: Stored, level: u8) -> Result<(), CopyError> {
-        let mut derived = self.options.derives().then(|| derived(&stored)).flatten();
+        let derived = self.options.derives().then(|| derived(&stored)).flatten();
+        let mut derived = derived.and_then(|derived| derived.within(&self.derived));
         let work = self.recoded(stored.frame, FrameKind::Section, level)?;
         self.add(true, Of::Opening(stored.opening.ranks), work)?;
         for part in stored.parts {
@@ -141,7 +142,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// What stands for a section's sketches, if it can be decoded and they follow from its times.
-fn derived(stored: &Stored) -> Option<Vec<u8>> {
+fn derived(stored: &Stored) -> Option<Derived> {
     let sketches = stored.parts.iter().find(|part| matches!(part.kind(), Ok(Some(FrameKind::Sketch))))?;
     let worth = stored.has_times() && stored.bytes() / WORTH <= sketches.stored.len();
     worth.then(|| derived::encode(&stored.section().ok()?)).flatten()
