@@ -9,6 +9,7 @@ use st_model::explanation::{
     Cause, Costs, ELSEWHERE, Excess, Explanation, Found, Other, Totals, Victims, Waits,
 };
 use st_model::num::{narrow, saturate};
+use st_model::ranklist::RankList;
 use st_model::spread::Spread;
 
 use crate::analysis::{Analysis, Unmatched};
@@ -56,11 +57,12 @@ impl Analysis {
         let waits = findings.iter().filter(|f| matches!(f.matter, Matter::Wait(_)));
         let explained: Vec<Finding> = waits.take(EXPLAINED).cloned().collect();
         let delays = self.delays(&explained);
-        let keeping = Keeping { analysis: self, time, waited: self.waits.total().ns };
+        let ranks: RankList = self.ranks.iter().map(|r| r.rank).collect();
+        let keeping = Keeping { analysis: self, ranks: &ranks, time, waited: self.waits.total().ns };
         let efficiency = self.efficiency();
         let Unmatched { sends, receives, ambiguous, operations, untimed_threads } = self.unmatched;
         let mut kept = Explanation {
-            ranks: self.ranks.iter().map(|r| r.rank).collect(),
+            ranks: ranks.clone(),
             totals: Totals {
                 run: efficiency.run,
                 ideal: efficiency.ideal,
@@ -118,6 +120,8 @@ impl Analysis {
 
 struct Keeping<'a> {
     analysis: &'a Analysis,
+    /// All ranks.
+    ranks: &'a RankList,
     /// Time of all ranks, and the part of it that is wait states, ns.
     time: u64,
     waited: u64,
@@ -134,7 +138,7 @@ fn together<'a>(sums: impl IntoIterator<Item = &'a Sum>) -> Sum {
 
 impl Keeping<'_> {
     fn spread(&self, values: &[(u32, u64)]) -> Spread {
-        Spread::of(values, room(values.iter().map(|(_, v)| v).sum(), self.time))
+        Spread::of(values, room(values.iter().map(|(_, v)| v).sum(), self.time), self.ranks)
     }
 
     /// Who waits where: places that are not here are elsewhere.
@@ -226,7 +230,7 @@ impl Keeping<'_> {
         let matter = f.matter.number()?;
         let whole = room(f.cost, self.time).max(12);
         let ranks: Vec<(u32, u64)> = f.culprits.iter().map(|(at, _)| (at.rank, 1)).collect();
-        let spread = Spread::of(&ranks, whole);
+        let spread = Spread::of(&ranks, whole, self.ranks);
         Some(Other { matter, place: f.place, cost: f.cost, count: f.count, bytes: f.bytes, spread })
     }
 

@@ -1,6 +1,6 @@
 //! Sets of ranks.
 
-use crate::num::narrow;
+use crate::num::{narrow, saturate};
 use crate::ranks::{RankSeq, Run, Runs};
 
 /// A set of ranks, ascending. Regular sets (a block, a stride) take one run whatever their size.
@@ -113,6 +113,22 @@ impl RankList {
             others.peek() == Some(rank)
         })
     }
+    /// The ranks from one to another, both included. *Cost:* O(runs).
+    #[must_use]
+    pub fn between(&self, first: u32, last: u32) -> Self {
+        let mut seq = RankSeq::default();
+        for run in self.runs().iter() {
+            let step = run.step.max(1);
+            let before = (i64::from(first) - run.start + step - 1).max(0) / step;
+            let upto = (i64::from(last) - run.start).div_euclid(step) + 1;
+            let n = upto.min(saturate(run.n)) - before;
+            if n > 0 {
+                let start = run.start + before * step;
+                seq.append(Run { start, step: if n > 1 { step } else { 0 }, n: n.unsigned_abs() });
+            }
+        }
+        Self { seq }
+    }
     /// The ranks below `world` that are not in the set. *Cost:* O(ranks).
     #[must_use]
     pub fn others(&self, world: u32) -> Self {
@@ -192,6 +208,8 @@ mod tests {
             prop_assert_eq!(x.union(&y), set(&a.union(&b).copied().collect()));
             prop_assert_eq!(x.difference(&y), set(&a.difference(&b).copied().collect()));
             prop_assert_eq!(x.common(&y), a.intersection(&b).next().copied());
+            let (first, last) = (y.lowest().unwrap_or(9), y.highest().unwrap_or(20));
+            prop_assert_eq!(x.between(first, last), set(&a.range(first..=last).copied().collect()));
             prop_assert_eq!(x.others(30), (0..30).filter(|r| !a.contains(r)).collect::<RankList>());
             let apart = set(&b.iter().map(|r| r + 40).collect());
             let both = set(&a.iter().copied().chain(b.iter().map(|r| r + 40)).collect());

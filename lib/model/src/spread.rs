@@ -41,6 +41,8 @@ pub struct Spread {
 struct Rough {
     ranks: RankList,
     mean: f64,
+    /// Integers that the set of ranks takes.
+    size: usize,
 }
 
 /// A way to put ranks into classes: how far it is off in all, and how many integers it takes.
@@ -51,22 +53,22 @@ struct Way {
 }
 
 impl Spread {
-    /// Of ranks, ascending, with their parts; those without any are left out. `most` integers are taken at most, if that is
-    /// 5 or more.
+    /// Of some of all ranks, ascending, with their parts; those without any are left out. `most` integers are taken at most, if that
+    /// is 5 or more.
     #[must_use]
-    pub fn of(values: &[(u32, u64)], most: usize) -> Self {
+    pub fn of(values: &[(u32, u64)], most: usize, all: &RankList) -> Self {
         let values: Vec<(u32, f64)> =
             values.iter().filter(|(_, v)| *v > 0).map(|(r, v)| (*r, float(*v))).collect();
-        let Some(all) = Rough::of(&values, 0) else { return Self::default() };
-        let mut best = Way::of(&values, vec![values.clone()], most).unwrap_or_else(|| Way {
+        let Some(one) = Rough::of(&values, 0, all) else { return Self::default() };
+        let mut best = Way::of(&values, vec![values.clone()], most, all).unwrap_or_else(|| Way {
             error: f64::INFINITY,
             size: 5,
-            classes: vec![all],
+            classes: vec![one],
         });
         let ways = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(|step| bands(&values, step)).into_iter();
         let ways = ways.chain([1, 2, 4, 8].map(|n| greatest(&values, n)));
         let ways = ways.chain([2, 4, 8, 16].map(|n| pieces(&values, n)));
-        for way in ways.filter_map(|groups| Way::of(&values, groups, most)) {
+        for way in ways.filter_map(|groups| Way::of(&values, groups, most, all)) {
             if (way.error, way.size) < (best.error, best.size) {
                 best = way;
             }
@@ -119,21 +121,26 @@ impl Spread {
 }
 
 impl Rough {
-    /// `most`: integers that the set of ranks may take; else it is that of all from the first to the last.
-    fn of(members: &[(u32, f64)], most: usize) -> Option<Self> {
+    /// `most`: integers that the set of ranks may take; else it is that of all from the first to the last, which is stored as a range.
+    fn of(members: &[(u32, f64)], most: usize, all: &RankList) -> Option<Self> {
         let (first, last) = (members.first()?.0, members.last()?.0);
         let exact: RankList = members.iter().map(|(rank, _)| *rank).collect();
         let sum: f64 = members.iter().map(|(_, v)| v).sum();
-        let run = Run { start: first.into(), step: 1, n: u64::from(last - first) + 1 };
-        let ranks = if numbers(&exact) <= most { exact } else { RankList::from_runs([run])? };
+        let exactly = numbers(&exact);
+        let (ranks, size) = if exactly <= most {
+            (exact, exactly)
+        } else {
+            let range = Run { start: first.into(), step: 1, n: u64::from(last - first) + 1 };
+            (all.between(first, last), numbers(&RankList::from_runs([range])?))
+        };
         let mean = sum / float(ranks.len());
-        Some(Self { ranks, mean })
+        Some(Self { ranks, mean, size })
     }
 }
 
 impl Way {
     /// `None` if it takes more integers than `most`.
-    fn of(values: &[(u32, f64)], groups: Vec<Vec<(u32, f64)>>, most: usize) -> Option<Self> {
+    fn of(values: &[(u32, f64)], groups: Vec<Vec<(u32, f64)>>, most: usize, all: &RankList) -> Option<Self> {
         let n = groups.len();
         if n * 3 > most {
             return None;
@@ -141,8 +148,8 @@ impl Way {
         let mut way = Self { classes: Vec::new(), error: 0.0, size: 0 };
         for members in groups {
             // What a class may take: half of what is there, so that one without order does not become a range needlessly.
-            let class = Rough::of(&members, (most / 2).max(most.saturating_sub(4 * n)))?;
-            way.size += numbers(&class.ranks) + 1;
+            let class = Rough::of(&members, (most / 2).max(most.saturating_sub(4 * n)), all)?;
+            way.size += class.size + 1;
             way.error += members.iter().map(|(_, v)| (v - class.mean).abs()).sum::<f64>();
             way.error += (float(class.ranks.len()) - float(members.len().to_u64())) * class.mean;
             way.classes.push(class);
@@ -247,7 +254,7 @@ mod tests {
             most in 36usize..99,
         ) {
             let values: Vec<(u32, u64)> = values.into_iter().collect();
-            let spread = Spread::of(&values, most);
+            let spread = Spread::of(&values, most, &RankList::first(5000));
             let found = parts(&spread, sum(&values));
             prop_assert_eq!(found.values().sum::<u64>(), sum(&values));
             for (rank, v) in &values {
@@ -262,11 +269,23 @@ mod tests {
             most in 5usize..60,
         ) {
             let values: Vec<(u32, u64)> = values.into_iter().collect();
-            let spread = Spread::of(&values, most);
+            let spread = Spread::of(&values, most, &RankList::first(5000));
             let size: usize = spread.classes.iter().map(|c| numbers(&c.ranks) + 1).sum();
             prop_assert!(size <= most, "{} {:?}", size, spread);
             prop_assert_eq!(parts(&spread, sum(&values)).values().sum::<u64>(), sum(&values));
             prop_assert!(values.iter().all(|(rank, v)| *v == 0 || spread.ranks().contains(*rank)));
+        }
+
+        #[test]
+        fn of_ranks_that_are_missing_nothing_is_said(
+            values in prop::collection::btree_map(0u32..500, prop::option::of(1u64..1 << 50), 1..200),
+            most in 5usize..30,
+        ) {
+            let all: RankList = values.keys().copied().collect();
+            let values: Vec<(u32, u64)> = values.into_iter().filter_map(|(rank, v)| Some((rank, v?))).collect();
+            let spread = Spread::of(&values, most, &all);
+            prop_assert!(spread.ranks().iter().all(|rank| all.contains(rank)), "{:?}", spread);
+            prop_assert!(values.iter().all(|(rank, _)| spread.ranks().contains(*rank)));
         }
 
         #[test]
@@ -292,7 +311,7 @@ mod tests {
         };
         let values: Vec<(u32, u64)> =
             (0..1024).map(|r| (r, if r == 357 { 50_000_000 } else { noise() })).collect();
-        let spread = Spread::of(&values, 12);
+        let spread = Spread::of(&values, 12, &RankList::first(1024));
         let found = parts(&spread, sum(&values));
         assert!(found[&357].abs_diff(50_000_000) < 1_500_000, "{spread:?}");
         assert!(found.iter().filter(|(_, v)| **v > 1_000_000).count() == 1);
@@ -302,7 +321,7 @@ mod tests {
     fn what_is_regular_is_kept_whatever_the_number_of_ranks() {
         let values: Vec<(u32, u64)> =
             (0..4096).map(|r| (r, if r % 8 == 0 { 8_000_000 } else { 1000 })).collect();
-        let spread = Spread::of(&values, 32);
+        let spread = Spread::of(&values, 32, &RankList::first(4096));
         assert_eq!(spread.classes.len(), 2);
         assert_eq!(spread.classes[0].ranks, (0..4096).step_by(8).collect());
     }

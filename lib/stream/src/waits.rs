@@ -7,6 +7,7 @@ use st_model::calls::CallId;
 use st_model::explanation::{Cause, Costs, Excess, Explanation, Found, Other, Place, Totals, Victims, Waits};
 use st_model::num::saturate;
 use st_model::ranklist::RankList;
+use st_model::ranks::Run;
 use st_model::sites::SiteTable;
 use st_model::spread::{Class, LOWEST, Spread};
 
@@ -141,12 +142,20 @@ fn put_at(n: &mut Out, place: u32) {
     n.put(PLACE, if place == u32::MAX { -1 } else { place.into() });
 }
 
+/// All from one rank to another if that are those of a set: it takes one run whatever other ranks the trace does not have.
+fn range(ranks: &RankList, all: &RankList) -> Option<RankList> {
+    let (first, last) = (ranks.lowest()?, ranks.highest()?);
+    let between = all.position(last)?.checked_sub(all.position(first)?)?;
+    let run = Run { start: first.into(), step: 1, n: u64::from(last - first) + 1 };
+    (ranks != all && run.n > 1 && between + 1 == ranks.len()).then(|| RankList::from_runs([run])).flatten()
+}
+
 /// Number of classes, then each with its set of ranks and how far it is below the one before.
 fn put_spread(n: &mut Out, spread: &Spread, all: &RankList) {
     n.put_len(CLASSES, spread.classes.len());
     let mut before = 0;
     for class in &spread.classes {
-        numbers::put_set(n, SET, &class.ranks, all);
+        numbers::put_set(n, SET, &range(&class.ranks, all).unwrap_or_else(|| class.ranks.clone()), all);
         n.put(BELOW, i64::from(class.below) - before);
         before = class.below.into();
     }
@@ -213,7 +222,13 @@ impl Read<'_> {
         let mut below = 0;
         let mut classes = Vec::new();
         for _ in 0..self.n.get_len(CLASSES, &mut self.things)? {
-            let ranks = numbers::get_set(&mut self.n, SET, self.ranks, &mut self.runs)?;
+            let mut ranks = numbers::get_set(&mut self.n, SET, self.ranks, &mut self.runs)?;
+            if let (&[Run { step: 1, .. }], Some(first), Some(last)) =
+                (&*ranks.runs(), ranks.lowest(), ranks.highest())
+                && last <= self.ranks.highest().unwrap_or_default()
+            {
+                ranks = self.ranks.between(first, last);
+            }
             if ranks.is_empty() || ranks.len() > self.ranks.len() || ranks.highest() > self.ranks.highest() {
                 return Err(DecodeError::Invalid("other ranks than the trace's"));
             }

@@ -85,6 +85,22 @@ fn explanation() -> impl Strategy<Value = Explanation> {
     })
 }
 
+/// The same of a trace that lacks every third rank.
+fn with_gaps(mut e: Explanation) -> Explanation {
+    let with_gaps = |ranks: &mut RankList| *ranks = ranks.iter().map(|rank| rank + rank / 2).collect();
+    let mut spreads = Vec::new();
+    spreads.extend(e.victims.iter_mut().map(|v| &mut v.spread));
+    for w in &mut e.waits {
+        let causes = w.finding.iter_mut().flat_map(|f| &mut f.causes);
+        spreads.extend(causes.map(|c| &mut c.spread).chain([&mut w.spread]));
+    }
+    spreads.extend(e.others.iter_mut().map(|o| &mut o.spread));
+    spreads.extend(e.costs.iter_mut().flat_map(|c| [&mut c.caused, &mut c.suffered]));
+    spreads.into_iter().flat_map(|spread| &mut spread.classes).for_each(|class| with_gaps(&mut class.ranks));
+    with_gaps(&mut e.ranks);
+    e
+}
+
 fn trace(sections: Vec<Section>, explanation: Explanation, level: u8) -> Trace {
     Trace { sections, explanation: Some(explanation), level, ..Trace::default() }
 }
@@ -96,7 +112,9 @@ proptest! {
         section in prop::option::of(full()),
         plan in recorded(),
         level in 0u8..4,
+        gaps: bool,
     ) {
+        let e = if gaps { with_gaps(e) } else { e };
         // With the sites that it names, others, or none.
         for sections in [vec![sample(0)], section.into_iter().collect(), vec![plan.section(3), sample(1)]] {
             let trace = trace(sections, e.clone(), level);
