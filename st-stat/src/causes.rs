@@ -12,7 +12,7 @@ use st_model::sites::CallSites;
 
 use crate::args::{DelaysArgs, DelaysBy, PathArgs};
 use crate::calls::{SITE, site_cells};
-use crate::explain::{Explained, rank_cell};
+use crate::explain::{Explained, rank_cell, tell_of_threads};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
@@ -150,6 +150,7 @@ pub(crate) fn path(args: &PathArgs) -> Result<Status> {
     let table = Table { columns, rows: path.activities.iter().map(row).collect(), total: None };
     table.write(args.of.format, screen, &mut out)?;
     out.commit()?;
+    tell_of_threads(&explained.sections, &args.of.talk);
     Ok(Status::Ok)
 }
 

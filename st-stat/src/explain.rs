@@ -5,20 +5,20 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
-use st_cli::{Amount, Output, Progress, Screen, Status, Whole, grouped};
+use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted, grouped};
 use st_explain::{Analysis, At, Explains, Kept, Sum, Tell, Unmatched, WaitKind, analyse};
 use st_model::calls::{CallId, CallTable};
 use st_model::explanation::{ELSEWHERE, Place};
 use st_model::header::{Clock, Header, Queued, SIMULATED};
 use st_model::num::{Exact, saturate};
-use st_model::rank_times::{RankTime, rank_times, totals};
+use st_model::rank_times::{OtherThreads, RankTime, other_threads, rank_times, totals};
 use st_model::section::{Section, Symbol};
 use st_model::sites::CallSites;
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs, WaitsArgs, WaitsBy};
 use crate::calls::{SITE, function, site_cells};
 use crate::input::{self, Lacking};
-use crate::table::{Cell, Column, Format, Table};
+use crate::table::{Cell, Column, Format, Table, duration};
 use crate::untimed::{NO_TIMES, NOTHING_KEPT, partly, without};
 
 /// A trace, and what is found in it: nothing without exact times, unless it has been kept.
@@ -352,6 +352,7 @@ pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
     let screen = Screen::of(&out);
     table.write(args.of.format, screen, &mut out)?;
     out.commit()?;
+    tell_of_threads(&explained.sections, &args.of.talk);
     Ok(Status::Ok)
 }
 
@@ -436,6 +437,21 @@ fn tell_of_ranks(explained: &Explained, talk: &Talk) {
     }
 }
 
+/// Says so where ranks have threads whose times are not those that are told of ranks.
+pub(crate) fn tell_of_threads(sections: &[Section], talk: &Talk) {
+    let OtherThreads { threads, mpi } = other_threads(sections);
+    if threads > 0 {
+        let message = format!(
+            "a rank's time, computation and time in MPI are those of its first thread; {} that {} in MPI for {} {} left out",
+            counted(threads, "other thread"),
+            if threads == 1 { "is" } else { "are" },
+            duration(saturate(mpi)),
+            if threads == 1 { "is" } else { "are" },
+        );
+        talk.note(input::NAME, message);
+    }
+}
+
 /// `st-stat ranks`.
 pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse)?;
@@ -443,6 +459,7 @@ pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
     let screen = Screen::of(&out);
     ranks_table(&explained).write(args.of.format, screen, &mut out)?;
     out.commit()?;
+    tell_of_threads(&explained.sections, &args.of.talk);
     tell_of_ranks(&explained, &args.of.talk);
     Ok(Status::Ok)
 }

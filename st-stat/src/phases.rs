@@ -57,6 +57,7 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
         phases.table().write(of.format, screen, &mut out)?;
     }
     out.commit()?;
+    explain::tell_of_threads(&sections, &of.talk);
     Ok(Status::Ok)
 }
 

@@ -11,7 +11,7 @@ use st_model::sites::CallSites;
 
 use crate::args::PredictArgs;
 use crate::calls::{SITE, site_cells};
-use crate::explain::Explained;
+use crate::explain::{Explained, tell_of_threads};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration};
 use crate::untimed::{NO_TIMES, without};
@@ -50,6 +50,7 @@ pub(crate) fn predict(args: &PredictArgs) -> Result<Status> {
         told.write(&told.times(changes), screen, &mut out)?;
     }
     out.commit()?;
+    tell_of_threads(&explained.sections, &args.of.talk);
     Ok(Status::Ok)
 }
 

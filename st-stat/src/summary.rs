@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use st_model::calls::Lane;
 use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR, UNRECORDED};
-use st_model::rank_times::{RankTime, rank_times};
+use st_model::rank_times::{OtherThreads, RankTime, other_threads, rank_times};
 use st_model::section::{Elastic, Predecessors, Section, Sym};
 use st_model::sites::CallSites;
 use st_model::sketch::Shape;
@@ -127,9 +127,14 @@ impl Facts {
             ("rank_time_longest_rank", known(Cell::count(rank.into()))),
         ];
         self.add("time per rank", times.timed.then_some(text), values);
+        let OtherThreads { threads, mpi } = times.others;
+        let within = Cell::ns(mpi);
+        let others_text = format!("{}, {} in MPI, which is not part of it", grouped(threads), within.text);
+        let others = vec![("other_threads", Cell::count(threads)), ("other_threads_mpi_ns", known(within))];
         let share = Cell::percent(times.mpi, times.whole);
         let text = times.timed.then(|| format!("{} of it", share.text));
         self.add("in MPI", text, vec![("mpi_percent", known(share))]);
+        self.add("other threads", (times.timed && threads > 0).then_some(others_text), others);
         let start_up = Cell::ns(times.start_up);
         let text = times.timed.then(|| format!("{} more per rank (mean)", start_up.text));
         self.add(names::MPI_Init, text, vec![("start_up_mean_ns", known(start_up))]);
@@ -232,6 +237,8 @@ struct Times {
     longest: (u128, u32, bool),
     /// Mean time in `MPI_Init` and `MPI_Finalize`, which the others leave out.
     start_up: u128,
+    /// Threads of which it is not.
+    others: OtherThreads,
 }
 
 impl Times {
@@ -244,7 +251,8 @@ impl Times {
         let start_up: u128 = all.clone().filter(|(s, k)| starts(s, k.sym)).map(|(_, k)| k.comm.sum).sum();
         let start_up = start_up / u128::from(ranks.max(1));
         let timed = all.count() > 0;
-        let mut times = Self { timed, ranks: 0, whole: 0, mpi: 0, longest: (0, 0, false), start_up };
+        let others = other_threads(sections.iter().map(|(s, _)| s));
+        let mut times = Self { timed, ranks: 0, whole: 0, mpi: 0, longest: (0, 0, false), start_up, others };
         for (section, profile) in sections {
             let kept_about = section.threads.first().is_some_and(|t| !t.sums.is_empty());
             let exact: BTreeMap<u32, RankTime> =

@@ -135,6 +135,32 @@ pub fn rank_times(section: &Section) -> Vec<RankTime> {
     all
 }
 
+/// Threads of ranks beside their first ones: a rank's time is not theirs.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct OtherThreads {
+    /// How many there are on all ranks together.
+    pub threads: u64,
+    /// Their time in MPI, ns.
+    pub mpi: u128,
+}
+
+/// The threads of sections' ranks beside their first ones.
+pub fn other_threads<'a>(sections: impl IntoIterator<Item = &'a Section>) -> OtherThreads {
+    let mut all = OtherThreads::default();
+    for section in sections {
+        for thread in section.threads.iter().skip(1) {
+            all.threads = all.threads.saturating_add(thread.ranks.len());
+            for s in &thread.sketches {
+                let call = section.symbols.get(s.sym as usize).map(|s| s.call);
+                if call.is_none_or(|call| counted(call)[1]) {
+                    all.mpi = all.mpi.saturating_add(s.comm.sum);
+                }
+            }
+        }
+    }
+    all
+}
+
 /// The time of a rank whose sketches are also of others, by its exact times; `None` if there are not those of all calls. *Cost:* O(calls).
 ///
 /// # Errors

@@ -308,6 +308,20 @@ fn switch(n: usize) -> Vec<Sym> {
     noise(n).iter().flat_map(|chance| [1, 2 + chance % 5, 7]).collect()
 }
 
+/// A molecular dynamics code: steps alike, but for those by chance in which neighbours are looked for anew.
+#[test]
+fn loops_stay_where_the_bare_sequence_takes_some_bytes_less() {
+    let chance = noise(400);
+    let step = |i: usize| {
+        let anew = if chance[i] % 10 == 0 { 20..50 + chance[i + 1] % 3 } else { 0..0 };
+        (1..18).chain(anew).collect::<Vec<Sym>>()
+    };
+    let symbols: Vec<Sym> = (0..160).flat_map(step).collect();
+    let chosen = smallest_by(Fold::Exact, &symbols);
+    let bodies = chosen.0.items().iter().filter(|item| matches!(item, Item::Body { .. })).count();
+    assert!(bodies > 0 && chosen.0.items().len() < symbols.len() / 4, "{bodies} {}", text_of(&chosen));
+}
+
 fn smallest_by(fold: Fold, symbols: &[Sym]) -> Tree {
     let mut folder = Folder::by(fold, DEFAULT_WINDOW);
     symbols.iter().for_each(|&sym| folder.push(sym));
