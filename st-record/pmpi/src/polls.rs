@@ -1,4 +1,7 @@
 //! Series of failed polls: one event with a count.
+//!
+//! What the program does between its polls is computation, as between any calls: it stands before the series, so that this takes as long
+//! as the program was in MPI. A loop that does nothing but poll takes a moment between two of them, which is part of its polling.
 
 use st_model::section::Sym;
 
@@ -13,12 +16,16 @@ pub(crate) enum Repeat {
     Always,
 }
 
+/// From one poll to the next takes less in a loop that does nothing else, recording included, ns.
+const BETWEEN: i64 = 1_000;
+
 /// An event that may still grow.
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     pub(crate) sym: Sym,
     /// Its words; the last one is the number of calls.
     pub(crate) words: Vec<i64>,
+    /// As long before its exit as it took, without what the program did between its calls.
     pub(crate) enter: i64,
     pub(crate) exit: i64,
     open: bool,
@@ -31,7 +38,7 @@ impl Series {
     }
 
     /// Adds a call like those before; `false` if it is not one. `words` end with the count 1.
-    pub(crate) fn grow(&mut self, sym: Sym, words: &[i64], exit: i64) -> bool {
+    pub(crate) fn grow(&mut self, sym: Sym, words: &[i64], enter: i64, exit: i64) -> bool {
         let Some(((times, mine), (_, theirs))) = self.words.split_last_mut().zip(words.split_last()) else {
             return false;
         };
@@ -39,6 +46,10 @@ impl Series {
             return false;
         }
         *times += 1;
+        let between = enter.saturating_sub(self.exit);
+        if between >= BETWEEN {
+            self.enter = self.enter.saturating_add(between);
+        }
         self.exit = exit;
         true
     }
@@ -63,12 +74,23 @@ mod tests {
     #[test]
     fn equal_calls_fold_and_others_do_not() {
         let mut s = Series::default();
-        assert!(!s.grow(1, &[5, 1], 3));
+        assert!(!s.grow(1, &[5, 1], 2, 3));
         s.begin(1, &[5, 1], 2, 3);
-        assert!(s.grow(1, &[5, 1], 7) && s.grow(1, &[5, 1], 9));
-        assert!(!s.grow(2, &[5, 1], 10) && !s.grow(1, &[6, 1], 10) && !s.grow(1, &[5, 6, 1], 10));
+        assert!(s.grow(1, &[5, 1], 5, 7) && s.grow(1, &[5, 1], 8, 9));
+        assert!(!s.grow(2, &[5, 1], 9, 10) && !s.grow(1, &[6, 1], 9, 10) && !s.grow(1, &[5, 6, 1], 9, 10));
         assert_eq!((s.words.as_slice(), s.enter, s.exit, s.is_open()), ([5, 3].as_slice(), 2, 9, true));
         s.close();
-        assert!(!s.grow(1, &[5, 1], 10));
+        assert!(!s.grow(1, &[5, 1], 9, 10));
+    }
+
+    #[test]
+    fn what_is_done_between_polls_is_before_them() {
+        let mut s = Series::default();
+        s.begin(1, &[1], 100, 160);
+        // A moment of the loop's own; then work, twice.
+        assert!(s.grow(1, &[1], 400, 440));
+        assert!(s.grow(1, &[1], 50_440, 50_470) && s.grow(1, &[1], 90_470, 90_520));
+        // Computation before it, and time in it: 60 + 240 + 40, 30, 50.
+        assert_eq!((s.enter - 100, s.exit - s.enter), (90_000, 420));
     }
 }

@@ -283,7 +283,7 @@ impl State {
         if !repeats {
             return false;
         }
-        if t.series.grow(sym, &t.words, event.exit) {
+        if t.series.grow(sym, &t.words, event.enter, event.exit) {
             if let Some(j) = &self.journal {
                 j.grown(t.index, t.series.words.last().copied().unwrap_or(1), event.exit);
             }

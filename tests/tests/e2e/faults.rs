@@ -3,7 +3,7 @@
 use st_cli::Mpi;
 use st_tests::jobs::Job;
 use st_tests::process::Run;
-use st_tests::workplace::Workplace;
+use st_tests::workplace::{Workplace, under_each};
 use st_tests::{Failure, conclude};
 
 /// A fault, and the finding that must be among the costly ones: kind, ranks at fault, its cost in ms, and a function.
@@ -103,4 +103,19 @@ fn planted_faults_are_found() {
     let failures: Vec<Failure> =
         jobs.iter().filter_map(|job| one(job).map_err(|e| format!("{job}: {e}")).err()).collect();
     conclude(jobs.len(), &failures);
+}
+
+#[test]
+fn what_is_done_between_tests_is_computation() {
+    under_each("faults", "faults.c", &["-Wall", "-pthread"], |p| {
+        p.outside("-q -o f.st", "./faults overlap")?.ok()?;
+        let text = p.go(Run::st("st-stat", ["ranks", "--format", "json", "f.st"])?)?.ok()?.text();
+        let first = text.lines().next().unwrap_or_default();
+        let row: serde_json::Value = serde_json::from_str(first).map_err(|e| format!("{text}: {e}"))?;
+        let [mpi, whole] = ["mpi_ns", "time_ns"].map(|key| row[key].as_u64().unwrap_or_default());
+        if whole < 550_000_000 || mpi > whole / 2 {
+            return Err(format!("rank 0 is in MPI for {mpi} of {whole} ns"));
+        }
+        Ok(())
+    });
 }
