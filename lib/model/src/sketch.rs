@@ -143,6 +143,11 @@ impl Sketch {
         let buckets = if let Detail::Buckets(buckets) = &self.detail { Some(buckets) } else { None };
         buckets.into_iter().flatten().copied().chain(self.spread())
     }
+    /// The same as a list; nothing of a sketch that keeps none, or durations at fixed ranks.
+    #[must_use]
+    pub fn kept_buckets(&self) -> &[(u16, u64)] {
+        if let Detail::Buckets(buckets) = &self.detail { buckets } else { &[] }
+    }
     fn spread(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         self.quantiles().into_iter().flat_map(|kept| kept.spread(self.count))
     }

@@ -37,16 +37,28 @@ pub fn put_u64(out: &mut Vec<u8>, value: u64) {
 
 /// As [`put_u64`], of what takes more than a byte.
 #[inline(never)]
-fn put_long(out: &mut Vec<u8>, mut value: u64) {
-    let mut bytes = [0; LONGEST];
-    let mut n = 0;
-    while value >= 0x80 {
-        bytes[n] = value.to_le_bytes()[0] | 0x80;
-        value >>= 7;
-        n += 1;
+fn put_long(out: &mut Vec<u8>, value: u64) {
+    let bits = 64 - value.leading_zeros();
+    if bits > 56 {
+        out.extend_from_slice(&(sevens(value & (u64::MAX >> 8)) | MORE).to_le_bytes());
+        return put_u64(out, value >> 56);
     }
-    bytes[n] = value.to_le_bytes()[0];
-    out.extend_from_slice(&bytes[..=n]);
+    let bytes = bits.div_ceil(7);
+    let coded = sevens(value) | MORE >> (8 * (9 - bytes));
+    // A word whole, of which what is too much is taken back: that takes fewer instructions than a loop over its bytes.
+    let end = out.len() + bytes.to_usize();
+    out.extend_from_slice(&coded.to_le_bytes());
+    out.truncate(end);
+}
+
+/// The bit of each byte of a word that says that there are more.
+const MORE: u64 = 0x8080_8080_8080_8080;
+
+/// 56 bits, seven in each byte.
+fn sevens(value: u64) -> u64 {
+    let halves = (value & 0x0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
+    let quarters = (halves & 0x0000_3fff_0000_3fff) | (halves & 0x0fff_c000_0fff_c000) << 2;
+    (quarters & 0x007f_007f_007f_007f) | (quarters & 0x3f80_3f80_3f80_3f80) << 1
 }
 
 /// Appends a signed value by zigzag, so that small magnitudes of either sign are short.
@@ -164,6 +176,19 @@ mod tests {
             put_all(&mut all, values.iter().copied());
             values.iter().for_each(|value| put_i64(&mut each, *value));
             assert_eq!(all, each);
+        }
+
+        #[test]
+        fn values_of_any_length_are_seven_bits_to_a_byte(value in any::<u64>(), shift in 0..64_u32) {
+            let value = value >> shift;
+            let (mut bytes, mut expected, mut rest) = (vec![7], vec![7], value);
+            put_u64(&mut bytes, value);
+            while rest >= 0x80 {
+                expected.push(rest.to_le_bytes()[0] | 0x80);
+                rest >>= 7;
+            }
+            expected.push(rest.to_le_bytes()[0]);
+            assert_eq!(bytes, expected);
         }
 
         #[test]

@@ -88,6 +88,9 @@ pub fn get_index(src: &mut &[u8], len: usize) -> Result<u32, DecodeError> {
 
 /// 7 bits per byte, lowest first, as the 64-bit form.
 pub(crate) fn put_u128(out: &mut Vec<u8>, mut v: u128) {
+    if let Ok(short) = u64::try_from(v) {
+        return put_u64(out, short);
+    }
     while v >= 0x80 {
         out.push(v.to_le_bytes()[0] | 0x80);
         v >>= 7;

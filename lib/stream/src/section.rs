@@ -226,7 +226,7 @@ fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
     put_member(&mut b.0[RANK], s.min.1, ranks);
     put_member(&mut b.0[RANK], s.max.1, ranks);
     match s.shape() {
-        Shape::Buckets => put_usize(&mut b.0[BUCKET], s.buckets().count() << 2),
+        Shape::Buckets => put_buckets(b, s.kept_buckets()),
         Shape::Totals => {
             put_u64(&mut b.0[BUCKET], 1);
             put_u64(&mut b.0[NUMBER], s.count);
@@ -234,11 +234,15 @@ fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
         Shape::Bins => put_bins(b, s.bins()),
         Shape::Quantiles => {}
     }
+}
+
+fn put_buckets(b: &mut Blocks<SKETCH_COLUMNS>, buckets: &[(u16, u64)]) {
+    put_usize(&mut b.0[BUCKET], buckets.len() << 2);
     let mut before = 0;
-    for (bucket, number) in s.buckets() {
+    for (bucket, number) in buckets {
         put_u64(&mut b.0[BUCKET], u64::from(bucket - before));
-        before = bucket;
-        put_u64(&mut b.0[NUMBER], number);
+        before = *bucket;
+        put_u64(&mut b.0[NUMBER], *number);
     }
 }
 

@@ -56,6 +56,18 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
         #prepared
         result = call.real(|| next(#args));
     };
+    // Without parameters nothing has to be read.
+    let again = if code.repeat == "Always" && f.params.is_empty() {
+        quote! {
+            if let Some(again) = Again::begin(#id, &registers) {
+                let result = next();
+                again.finish();
+                return result;
+            }
+        }
+    } else {
+        quote!()
+    };
     let made = match &code.cache {
         None => quote! {
             let inputs = Inputs::Unknown;
@@ -84,6 +96,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
             unsafe {
                 #first
                 let registers = capture_registers();
+                #again
                 let (mut call, result);
                 #variables
                 #made

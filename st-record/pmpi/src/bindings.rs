@@ -7,13 +7,23 @@ use std::path::Path;
 
 /// The bindings of all call sites so far.
 pub(crate) fn seen(sites: &SiteTable) -> BTreeSet<&'static str> {
-    sites.sites().iter().filter_map(|s| of(sites, &s.frames)).collect()
+    // Modules are few, call sites many.
+    let modules: Vec<Module> = sites.modules().iter().map(|m| Module::of(&m.path)).collect();
+    let layer = |frame: &Frame| {
+        let path = |i: usize| sites.modules().get(i).map(|m| m.path.as_str());
+        match modules.get(frame.module as usize)? {
+            Module::Other => None,
+            Module::One(binding) => Some(*binding),
+            Module::Fortran => Some(fortran(path(frame.module as usize)?, frame.offset)),
+        }
+    };
+    sites.sites().iter().filter_map(|s| of(layer, &s.frames)).collect()
 }
 
-/// The binding of a call, by its frames, innermost first.
-pub(crate) fn of(sites: &SiteTable, frames: &[Frame]) -> Option<&'static str> {
-    let first = layer(sites, frames.first()?);
-    let above = frames.get(1).and_then(|f| layer(sites, f));
+/// The binding of a call, by the layers of its frames, innermost first.
+fn of(layer: impl Fn(&Frame) -> Option<&'static str>, frames: &[Frame]) -> Option<&'static str> {
+    let first = layer(frames.first()?);
+    let above = frames.get(1).and_then(layer);
     Some(match (first, above) {
         // Open MPI's mpi_f08 calls its mpif.h.
         (Some(FORTRAN), Some(F08)) => F08,
@@ -25,22 +35,34 @@ pub(crate) fn of(sites: &SiteTable, frames: &[Frame]) -> Option<&'static str> {
 const FORTRAN: &str = "Fortran:mpif.h/mpi";
 const F08: &str = "Fortran:mpi_f08";
 
-/// The binding whose own code a frame is in.
-fn layer(sites: &SiteTable, frame: &Frame) -> Option<&'static str> {
-    let path = &sites.modules().get(frame.module as usize)?.path;
-    let name = Path::new(path).file_name()?.to_str()?;
-    match name {
-        n if n.starts_with("libmpi_usempif08") => Some(F08),
-        n if n.starts_with("libmpi_mpifh") || n.starts_with("libmpi_usempi") => Some(FORTRAN),
-        // One library for all three.
-        n if n.starts_with("libmpichfort") || n.starts_with("libmpifort") => {
-            let f08 = function(path, frame.offset).is_some_and(|f| f.contains("f08") || f.contains("cdesc"));
-            Some(if f08 { F08 } else { FORTRAN })
+/// Whose own code a module has.
+enum Module {
+    /// No binding's.
+    Other,
+    /// That of one.
+    One(&'static str),
+    /// That of all of Fortran's.
+    Fortran,
+}
+
+impl Module {
+    fn of(path: &str) -> Self {
+        let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match name {
+            n if n.starts_with("libmpi_usempif08") => Self::One(F08),
+            n if n.starts_with("libmpi_mpifh") || n.starts_with("libmpi_usempi") => Self::One(FORTRAN),
+            n if n.starts_with("libmpichfort") || n.starts_with("libmpifort") => Self::Fortran,
+            n if n.starts_with("libmpi_cxx") || n.starts_with("libmpichcxx") => Self::One("C++"),
+            n if n.starts_with("MPI.") && n.contains("cpython") => Self::One("Python"),
+            _ => Self::Other,
         }
-        n if n.starts_with("libmpi_cxx") || n.starts_with("libmpichcxx") => Some("C++"),
-        n if n.starts_with("MPI.") && n.contains("cpython") => Some("Python"),
-        _ => None,
     }
+}
+
+/// The binding that code belongs to in a library for all of Fortran's.
+fn fortran(path: &str, offset: u64) -> &'static str {
+    let f08 = function(path, offset).is_some_and(|f| f.contains("f08") || f.contains("cdesc"));
+    if f08 { F08 } else { FORTRAN }
 }
 
 /// The function at an offset of a loaded library.

@@ -144,6 +144,10 @@ impl Call {
         }
         encoder.settle();
         state.commit(thread, self.event);
+        if self.event.repeat == Repeat::Always {
+            // SAFETY: the wrapper that captured the registers calls this.
+            unsafe { state.remember_series(thread, self.id, self.registers) };
+        }
         if learns && result == 0 {
             // SAFETY: the wrapper that captured the registers calls this.
             unsafe { state.learn(self.id, self.registers, &self.event, inputs, outs) };
@@ -315,7 +319,7 @@ impl Drop for Call {
 
 /// Runs our own code: a panic in it must not reach the program.
 #[inline]
-fn guarded(f: impl FnOnce() -> bool) -> bool {
+pub(crate) fn guarded(f: impl FnOnce() -> bool) -> bool {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| {
         life::give_up("internal error");
         false

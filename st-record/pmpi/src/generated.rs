@@ -16,6 +16,7 @@
     reason = "generated for all functions and roles alike: names and shapes are the list's"
 )]
 
+use crate::again::Again;
 use crate::argument_cache::{Inputs, Outs};
 use crate::call::{Call, Expected};
 use crate::constants;

@@ -27,6 +27,7 @@
 //! anything inside fails it says so in one line and gets out of the way.
 #![expect(unsafe_code, reason = "interposes C functions")]
 
+mod again;
 mod ancestry;
 mod argument_cache;
 mod bindings;

@@ -4,6 +4,7 @@
 //! as the program was in MPI. A loop that does nothing but poll takes a moment between two of them, which is part of its polling.
 
 use st_model::section::Sym;
+use st_unwind::{Proof, Registers};
 
 /// How a call may repeat the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +30,15 @@ pub(crate) struct Series {
     pub(crate) enter: i64,
     pub(crate) exit: i64,
     open: bool,
+    stack: Option<SeriesStack>,
+}
+
+/// Where the calls of a series come from, of this one or of one before.
+#[derive(Debug)]
+struct SeriesStack {
+    call: u16,
+    sym: Sym,
+    proof: Proof,
 }
 
 impl Series {
@@ -46,12 +56,56 @@ impl Series {
             return false;
         }
         *times += 1;
+        self.lengthen(enter, exit);
+        true
+    }
+
+    /// Adds a call that is known to be like those before, takes but a moment, and has ended now; tells how many there are, nothing if
+    /// none wait.
+    #[inline]
+    pub(crate) fn again(&mut self, exit: i64) -> Option<i64> {
+        let times = self.words.last_mut().filter(|_| self.open)?;
+        *times += 1;
+        let times = *times;
+        self.lengthen(exit, exit);
+        Some(times)
+    }
+
+    /// Ends later, with a call that has begun then.
+    #[inline]
+    fn lengthen(&mut self, enter: i64, exit: i64) {
         let between = enter.saturating_sub(self.exit);
         if between >= BETWEEN {
             self.enter = self.enter.saturating_add(between);
         }
         self.exit = exit;
-        true
+    }
+
+    /// Whether a call of a function comes from where those that wait do, if that is remembered.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned, and must run on the series' thread.
+    #[inline]
+    pub(crate) unsafe fn is_from(&self, call: u16, registers: &Registers) -> bool {
+        self.stack.as_ref().is_some_and(|stack| {
+            let same = self.open && self.sym == stack.sym && stack.call == call;
+            // SAFETY: the caller's promise.
+            same && unsafe { stack.proof.holds(registers) }
+        })
+    }
+
+    /// Remembers where its calls come from.
+    #[cold]
+    pub(crate) fn remember(&mut self, call: u16, proof: Option<Proof>) {
+        let sym = self.sym;
+        self.stack = proof.map(|proof| SeriesStack { call, sym, proof });
+    }
+
+    /// Number of calls, if any wait.
+    #[inline]
+    pub(crate) fn times(&self) -> Option<i64> {
+        self.words.last().copied().filter(|_| self.open)
     }
 
     /// Begins with a first call.
@@ -79,8 +133,10 @@ mod tests {
         assert!(s.grow(1, &[5, 1], 5, 7) && s.grow(1, &[5, 1], 8, 9));
         assert!(!s.grow(2, &[5, 1], 9, 10) && !s.grow(1, &[6, 1], 9, 10) && !s.grow(1, &[5, 6, 1], 9, 10));
         assert_eq!((s.words.as_slice(), s.enter, s.exit, s.is_open()), ([5, 3].as_slice(), 2, 9, true));
+        assert_eq!((s.again(11), s.times(), s.exit), (Some(4), Some(4), 11));
         s.close();
-        assert!(!s.grow(1, &[5, 1], 9, 10));
+        assert!(!s.grow(1, &[5, 1], 11, 12));
+        assert_eq!((s.again(12), s.times(), s.exit), (None, None, 11));
     }
 
     #[test]
@@ -92,5 +148,8 @@ mod tests {
         assert!(s.grow(1, &[1], 50_440, 50_470) && s.grow(1, &[1], 90_470, 90_520));
         // Computation before it, and time in it: 60 + 240 + 40, 30, 50.
         assert_eq!((s.enter - 100, s.exit - s.enter), (90_000, 420));
+        // Of calls whose ends alone are known what they take counts where that is near the one before.
+        assert_eq!((s.again(90_570), s.again(100_570)), (Some(5), Some(6)));
+        assert_eq!((s.enter - 100, s.exit - s.enter), (100_000, 470));
     }
 }

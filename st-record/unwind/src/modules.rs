@@ -36,6 +36,10 @@ impl Module {
         self.number.set(Some(number));
         number
     }
+    /// Whether an address lies in it.
+    pub(crate) fn holds(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
     /// End of the segment that an address lies in.
     pub(crate) fn segment_end(&self, address: u64) -> Option<u64> {
         self.segments.iter().find(|segment| segment.contains(&address)).map(|segment| segment.end)

@@ -4,7 +4,7 @@ use crate::cfi::FrameInfo;
 use crate::exits::Exits;
 use crate::frame::{Registers, StartFrame, capture_registers};
 use crate::memo::Memo;
-use crate::modules::{ModuleMap, generation};
+use crate::modules::{Module, ModuleMap, generation};
 use crate::proof::Proof;
 use crate::rules::{Cfa, Check, Cursor, Rule, RuleCache, Trail, Unnoted};
 use crate::sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner};
@@ -364,13 +364,19 @@ impl Unwinder {
             return site;
         }
         let mut table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
-        let frame = |&address: &u64| match self.modules.find(address) {
-            Some((_, module)) => {
-                SiteFrame { module: module.number(&mut table), offset: address.wrapping_sub(module.bias) }
-            }
-            None => {
-                let unknown = ModuleRecord { path: "[unknown]".to_owned(), build_id: String::new() };
-                SiteFrame { module: table.module(&unknown), offset: 0 }
+        // Mostly a frame is in the module of the one before.
+        let mut last = None;
+        let frame = |&address: &u64| {
+            let module = last.filter(|module: &&Module| module.holds(address));
+            last = module.or_else(|| self.modules.find(address).map(|(_, module)| module));
+            match last {
+                Some(module) => {
+                    SiteFrame { module: module.number(&mut table), offset: address.wrapping_sub(module.bias) }
+                }
+                None => {
+                    let unknown = ModuleRecord { path: "[unknown]".to_owned(), build_id: String::new() };
+                    SiteFrame { module: table.module(&unknown), offset: 0 }
+                }
             }
         };
         let frames: Vec<SiteFrame> = self.addresses.iter().map(frame).collect();

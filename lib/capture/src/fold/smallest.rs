@@ -32,13 +32,18 @@ const EVENTS: usize = 8;
 /// user more than some bytes do.
 const GAIN: usize = 16;
 const BARE_GAIN: usize = 2;
+/// Approximate matches are tried on so many stretches of a sequence first, an eighth of it together, if each has so many events at
+/// least: trying all takes up to some 17,000 instructions per event where calls come by chance, and mostly gains nothing there.
+const STRETCHES: usize = 2;
+const SHARE: usize = 8;
+const STRETCH: usize = 1 << 10;
 /// Level of zstd at which sizes are compared.
 const LEVEL: i32 = 3;
 
 impl Folded {
     /// The smallest found of: the tree as it was folded, what was folded beside it, that with approximate matches, and the bare
-    /// sequence. *Cost:* a small multiple of the nodes' number, and nothing beyond [`Folded::flatten`] for a tree of few nodes
-    /// that has none beside it.
+    /// sequence. Approximate matches in a long bare sequence are left out where stretches of it gain nothing by them. *Cost:* a small
+    /// multiple of the nodes' number, and nothing beyond [`Folded::flatten`] for a tree of few nodes that has none beside it.
     #[must_use]
     pub fn smallest(mut self) -> Chosen {
         let beside = self.beside.take();
@@ -51,7 +56,10 @@ impl Folded {
         let mut best = self.flatten();
         let mut size = stored(&best);
         let bare = copy.as_ref().and_then(|_| bare(&best));
-        let elastic = copy.map(|copy| bare.as_ref().map_or_else(|| among(copy), elastic));
+        let elastic = match (&bare, copy) {
+            (Some(bare), _) => may_gain(bare).then(|| elastic(bare)),
+            (None, copy) => copy.map(among),
+        };
         let beside = beside.map(|beside| beside.flatten());
         let others = [(elastic, GAIN, false), (bare, BARE_GAIN, false), (beside, GAIN, true)];
         let mut approximate = false;
@@ -67,9 +75,29 @@ impl Folded {
     }
 }
 
+/// Whether approximate matches may save bytes in a bare sequence: in any of some stretches of a long one.
+fn may_gain((tree, counts): &Tree) -> bool {
+    let all = tree.items().len();
+    let length = all / (SHARE * STRETCHES);
+    length < STRETCH
+        || (0..STRETCHES).any(|i| {
+            // The middle of each part.
+            let from = all * (2 * i + 1) / (2 * STRETCHES) - length / 2;
+            let items = tree.items()[from..from + length].to_vec();
+            let stretch = (FlatTree::new(items), counts[from..from + length].to_vec());
+            let size = stored(&stretch).min(stored(&folded(&stretch, Folder::new(super::DEFAULT_WINDOW))));
+            let its = stored(&elastic(&stretch));
+            its + its / GAIN < size
+        })
+}
+
 /// The tree with approximate matches.
-fn elastic((tree, counts): &Tree) -> Tree {
-    let mut folder = Folder::approximate(Likeness::default(), super::DEFAULT_WINDOW);
+fn elastic(bare: &Tree) -> Tree {
+    folded(bare, Folder::approximate(Likeness::default(), super::DEFAULT_WINDOW))
+}
+
+/// The tree of a bare sequence.
+fn folded((tree, counts): &Tree, mut folder: Folder) -> Tree {
     for (item, count) in tree.items().iter().zip(counts) {
         if let Item::Leaf { sym } = item {
             folder.push_n(*sym, count.constant().map_or(0, i64::unsigned_abs));

@@ -112,16 +112,29 @@ impl Paths {
 
     #[inline(never)]
     fn settle(&mut self, path: usize) {
-        let (gaps, durations, number) = self.waiting(path);
+        let waiting = self.waiting(path);
         self.waiting[path] = 0;
         let (_, _, compute, comm) = &mut self.sketches[path];
-        compute.add_all(&gaps[..number]);
-        comm.add_all(&durations[..number]);
+        compute.add_all(waiting.gaps());
+        comm.add_all(waiting.durations());
     }
 
     /// Adds the first of some calls and every `stride`-th after it, as [`Paths::add`] does. `times` are enter and exit of each, after
     /// those of the call before the first.
-    pub(super) fn add_all(&mut self, path: usize, times: &[(i64, i64)], stride: usize) {
+    pub(super) fn add_every(&mut self, path: usize, times: &[(i64, i64)], stride: usize) {
+        if times.len() > WAITING * stride {
+            return self.add_many(path, times, stride);
+        }
+        // Few are better off among those that wait: entering them costs more than they do.
+        let mut rest = times;
+        while let [before, call, ..] = rest {
+            self.add(path, duration(before.1, call.0), duration(call.0, call.1));
+            rest = rest.get(stride..).unwrap_or_default();
+        }
+    }
+
+    /// As [`Paths::add_every`], of so many calls that they need not wait.
+    fn add_many(&mut self, path: usize, times: &[(i64, i64)], stride: usize) {
         self.settle_waiting(path);
         let Some((_, _, compute, comm)) = self.sketches.get_mut(path) else { return };
         let (gaps, durations) = (&mut self.gaps, &mut self.durations);
@@ -149,9 +162,11 @@ impl Paths {
     pub(super) fn finish(mut self, rank: u32) -> Vec<PathSketch> {
         let order = self.order();
         let sketch = |path: usize| {
-            self.settle(path);
             let (sym, pred, compute, comm) = mem::take(&mut self.sketches[path]);
-            PathSketch { sym, pred, compute: compute.finish(rank), comm: comm.finish(rank) }
+            let waiting = self.waiting(path);
+            let (compute, comm) =
+                (compute.finish_with(waiting.gaps(), rank), comm.finish_with(waiting.durations(), rank));
+            PathSketch { sym, pred, compute, comm }
         };
         order.into_iter().map(sketch).collect()
     }
@@ -159,13 +174,24 @@ impl Paths {
     /// As [`Paths::finish`], of a rank that goes on.
     pub(super) fn so_far(&self, rank: u32) -> Vec<PathSketch> {
         let sketch = |path: usize| {
-            let (sym, pred, mut compute, mut comm) = self.sketches[path].clone();
-            let (gaps, durations, number) = self.waiting(path);
-            compute.add_all(&gaps[..number]);
-            comm.add_all(&durations[..number]);
-            PathSketch { sym, pred, compute: compute.finish(rank), comm: comm.finish(rank) }
+            let (sym, pred, compute, comm) = self.sketches[path].clone();
+            let waiting = self.waiting(path);
+            let (compute, comm) =
+                (compute.finish_with(waiting.gaps(), rank), comm.finish_with(waiting.durations(), rank));
+            PathSketch { sym, pred, compute, comm }
         };
         self.order().into_iter().map(sketch).collect()
+    }
+
+    /// Times of a path that wait. They are mostly few: no more than these are touched.
+    #[inline]
+    fn waiting(&self, path: usize) -> Waiting {
+        let number = usize::from(self.waiting[path]).min(WAITING);
+        let mut waiting = Waiting { gaps: [0; WAITING], durations: [0; WAITING], number };
+        for (i, (gap, duration)) in self.times[path][..number].iter().enumerate() {
+            (waiting.gaps[i], waiting.durations[i]) = ((*gap).into(), (*duration).into());
+        }
+        waiting
     }
 
     /// The paths in the order of their symbols. Sketches are large: they are not moved more than once.
@@ -177,11 +203,22 @@ impl Paths {
         });
         order
     }
+}
 
-    /// Times of a path that wait, before calls and in them, and how many there are.
-    fn waiting(&self, path: usize) -> ([u64; WAITING], [u64; WAITING], usize) {
-        let times = &self.times[path];
-        (times.map(|t| t.0.into()), times.map(|t| t.1.into()), usize::from(self.waiting[path]))
+/// Times of a path that wait, before calls and in them.
+struct Waiting {
+    gaps: [u64; WAITING],
+    durations: [u64; WAITING],
+    number: usize,
+}
+
+impl Waiting {
+    fn gaps(&self) -> &[u64] {
+        &self.gaps[..self.number]
+    }
+
+    fn durations(&self) -> &[u64] {
+        &self.durations[..self.number]
     }
 }
 
@@ -200,6 +237,35 @@ mod tests {
                 let (before, sym) = (w[0], w[1].min(300));
                 let new = known.len();
                 prop_assert_eq!(paths.find(sym, before, Shape::Totals), *known.entry((sym, before)).or_insert(new));
+            }
+        }
+
+        /// So many calls of a round that they wait, or that they do not.
+        #[test]
+        fn calls_added_together_are_those_added_one_by_one(
+            calls in proptest::collection::vec((0..1_000_i64, prop_oneof![0..5_000_i64, Just(1 << 40)]), 2..200),
+            (before, stride) in (0..40_u64, 1..4_usize),
+        ) {
+            let mut at = 0;
+            let times: Vec<(i64, i64)> = calls
+                .iter()
+                .map(|(gap, takes)| {
+                    let enter = at + gap;
+                    at = enter + takes;
+                    (enter, at)
+                })
+                .collect();
+            for shape in [Shape::Buckets, Shape::Bins, Shape::Quantiles, Shape::Totals] {
+                let (mut together, mut apart) = (Paths::default(), Paths::default());
+                for paths in [&mut together, &mut apart] {
+                    paths.find(1, 0, shape);
+                    (0..before).for_each(|ns| paths.add(0, ns, 7));
+                }
+                together.add_every(0, &times, stride);
+                for pair in times.windows(2).step_by(stride) {
+                    apart.add(0, duration(pair[0].1, pair[1].0), duration(pair[1].0, pair[1].1));
+                }
+                prop_assert_eq!(together.finish(2), apart.finish(2));
             }
         }
 

@@ -85,7 +85,7 @@ impl SequenceRecorder {
                     *self.rounds.places[at].path.insert(path)
                 }
             };
-            self.paths.add_all(path, &times[i..], length);
+            self.paths.add_every(path, &times[i..], length);
         }
     }
 

@@ -303,6 +303,19 @@ fn random_ifs_make_one_body_if_iterations_may_differ() {
     assert!(smallest.0.items().len() < 100, "{}", smallest.0.items().len());
 }
 
+/// Stretches of it tell that approximate matches gain something.
+#[test]
+fn a_long_sequence_is_folded_by_what_stretches_of_it_gain() {
+    let symbols = chance(4_000);
+    assert!(symbols.len() > 20_000);
+    let smallest = smallest_by(Fold::Exact, &symbols);
+    assert!(smallest.0.items().len() < 100, "{}", smallest.0.items().len());
+    // By chance alone: nothing is gained.
+    let symbols: Vec<Sym> = noise(20_000).iter().map(|chance| chance % 50).collect();
+    let stored = packed(&smallest_by(Fold::Exact, &symbols));
+    assert!(stored <= packed(&fold(&symbols)), "{stored}");
+}
+
 /// One of five calls, by chance, between two that are always made.
 fn switch(n: usize) -> Vec<Sym> {
     noise(n).iter().flat_map(|chance| [1, 2 + chance % 5, 7]).collect()

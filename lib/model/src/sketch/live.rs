@@ -3,7 +3,7 @@
 use super::buckets::bucket;
 use super::histogram::Histogram;
 use super::{Detail, Shape, Sketch};
-use crate::num::narrow;
+use crate::num::{Exact, narrow};
 
 /// A sketch that is being filled by one rank: buckets in a dense window, so that adding is a few instructions.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct LiveSketch {
 /// The squares of [`MANY`] durations shorter than this, ns, are less than 2^64.
 const SHORT: u64 = 1 << 27;
 const MANY: usize = 1 << 10;
+/// Durations whose buckets are put in order without a window.
+const FEW: usize = 64;
 
 impl LiveSketch {
     /// An empty sketch.
@@ -38,6 +40,11 @@ impl LiveSketch {
     /// Adds durations: many at once cost half.
     #[inline(never)]
     pub fn add_all(&mut self, durations: &[u64]) {
+        self.add_totals(durations);
+        self.add_buckets(durations);
+    }
+    #[inline]
+    fn add_totals(&mut self, durations: &[u64]) {
         let (mut bits, mut sum, mut squares) = (0, 0u64, 0u64);
         let (mut inverse_min, mut max) = (self.inverse_min, self.max);
         for &ns in durations {
@@ -58,6 +65,9 @@ impl LiveSketch {
                 self.squares = self.squares.saturating_add(wide * wide);
             }
         }
+    }
+    #[inline]
+    fn add_buckets(&mut self, durations: &[u64]) {
         let mut counted = 0;
         let (low, window) = (self.low, self.window.as_mut_slice());
         for &ns in durations {
@@ -135,23 +145,47 @@ impl LiveSketch {
         let (sum, squares) = (*sum, *squares);
         Self { sum, squares, inverse_min: !min.0, max: max.0, low, window, shape, count, bins }
     }
+    /// The sketch of a rank, to which these durations are added last.
+    #[must_use]
+    pub fn finish_with(mut self, durations: &[u64], rank: u32) -> Sketch {
+        let mut few = [0; FEW];
+        let listed = matches!(self.shape, Shape::Buckets | Shape::Quantiles) && self.window.is_empty();
+        let Some(few) = few.get_mut(..durations.len()).filter(|few| listed && !few.is_empty()) else {
+            self.add_all(durations);
+            return self.finish(rank);
+        };
+        // Of these alone, a window would be made for nothing.
+        self.add_totals(durations);
+        few.iter_mut().zip(durations).for_each(|(at, ns)| *at = bucket(*ns));
+        few.sort_unstable();
+        let mut buckets = Vec::with_capacity(1 + few.windows(2).filter(|pair| pair[0] != pair[1]).count());
+        buckets.extend(few.chunk_by(|a, b| a == b).map(|same| (same[0], same.len().to_u64())));
+        Sketch { detail: Detail::Buckets(buckets), ..self.totals(durations.len().to_u64(), rank) }
+    }
+    /// What is known of so many durations beside where they lie.
+    fn totals(&self, count: u64, rank: u32) -> Sketch {
+        let (min, max) = ((!self.inverse_min, rank), (self.max, rank));
+        Sketch { count, sum: self.sum, squares: self.squares, min, max, ..Sketch::default() }
+    }
     /// The sketch of a rank.
     #[must_use]
     pub fn finish(self, rank: u32) -> Sketch {
-        let Self { sum, squares, inverse_min, max, low, window, shape, count, bins } = self;
-        let count = count + window.iter().sum::<u64>();
+        let count = self.count + self.window.iter().sum::<u64>();
         if count == 0 {
             return Sketch::default();
         }
-        let totals =
-            Sketch { count, sum, squares, min: (!inverse_min, rank), max: (max, rank), ..Sketch::default() };
+        let totals = self.totals(count, rank);
+        let Self { low, window, shape, bins, .. } = self;
         match shape {
             Shape::Buckets | Shape::Quantiles => {}
             Shape::Bins => return Sketch { detail: Detail::Bins(bins), ..totals },
             Shape::Totals => return Sketch::from_totals(totals),
         }
-        let buckets = window.into_iter().enumerate().filter(|(_, n)| *n > 0);
-        Sketch::from_parts(totals, buckets.map(|(i, n)| (narrow(low + i), n)))
+        // There are many sketches of few durations each: the list is made in one piece, as long as it will be.
+        let used = window.iter().filter(|n| **n > 0).count();
+        let mut buckets = Vec::with_capacity(used);
+        buckets.extend((low..).zip(window).filter(|(_, n)| *n > 0).map(|(b, n)| (narrow(b), n)));
+        Sketch { detail: Detail::Buckets(buckets), ..totals }
     }
 }
 
@@ -174,7 +208,15 @@ mod tests {
                     together.add_all(lot);
                     lot.iter().for_each(|ns| apart.add(*ns));
                 }
-                prop_assert_eq!(together.finish(3), apart.finish(3));
+                let none = together.clone().finish_with(&[], 3);
+                let last = lots.last().map_or(&[][..], Vec::as_slice);
+                let at_last = [together.clone().finish_with(last, 3), LiveSketch::new(shape).finish_with(last, 3)];
+                let mut alone = LiveSketch::new(shape);
+                for sketch in [&mut together, &mut alone] {
+                    sketch.add_all(last);
+                }
+                prop_assert_eq!(at_last, [together.finish(3), alone.finish(3)]);
+                prop_assert_eq!(none, apart.finish(3));
             }
         }
     }
