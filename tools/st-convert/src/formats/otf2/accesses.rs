@@ -22,9 +22,10 @@ use crate::trace::Trace;
 const ACCUMULATE: u8 = 0;
 const COMPARE_AND_SWAP: u8 = 3;
 const FETCH_AND_ACCUMULATE: u8 = 7;
-/// `OTF2_IoOperationMode`.
+/// `OTF2_IoOperationMode`, and of `OTF2_IoAccessMode`, which has one more.
 const READ: u8 = 0;
 const WRITE: u8 = 1;
+const READ_WRITE: u8 = 2;
 /// `OTF2_IoOperationFlag`.
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
@@ -42,6 +43,8 @@ pub(super) struct Shared {
     pub(super) members: RankSeq,
     /// Name of its communicator.
     pub(super) group: String,
+    /// Of a file that was open before what is written of a rank: how it was opened.
+    pub(super) before: Option<Opening>,
     /// Positions among the members that are in the archive, if these are not all.
     some: Option<HashMap<i64, u32, FixedState>>,
 }
@@ -58,12 +61,18 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(super) struct All {
     pub(super) each: Vec<Shared>,
-    numbers: HashMap<(Name, String), u32, FixedState>,
+    numbers: HashMap<(Name, String, bool), u32, FixedState>,
 }
 
 impl All {
-    fn number(&mut self, found: &Named<SharedObject>, label: String, trace: &Trace) -> u32 {
-        let key = (found.name, label);
+    fn number(
+        &mut self,
+        found: &Named<SharedObject>,
+        label: String,
+        before: Option<Opening>,
+        trace: &Trace,
+    ) -> u32 {
+        let key = (found.name, label, before.is_some());
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
@@ -72,7 +81,8 @@ impl All {
         let has = |rank: &i64| u32::try_from(*rank).is_ok_and(|rank| trace.has(rank));
         let some =
             (!members.iter().all(|rank| has(&rank))).then(|| members.iter().filter(has).zip(0..).collect());
-        self.each.push(Shared { name: found.name, label, members, group: found.label(), some });
+        let group = found.label();
+        self.each.push(Shared { name: found.name, label, members, group, before, some });
         self.numbers.insert(key, number);
         number
     }
@@ -86,18 +96,29 @@ struct Running {
     bytes: u64,
 }
 
-/// What is known of windows and files, of the location that is being written where it is no object of the archive.
+/// A file that is open.
+#[derive(Clone, Debug)]
+struct Open {
+    path: String,
+    mode: Opening,
+    /// Its number in the archive, unless it was opened before what is written.
+    handle: Option<u32>,
+}
+
+/// How a file was opened of which that is not known.
+const UNKNOWN: Opening = Opening { access: READ_WRITE, creation: 0, status: 0 };
+
+/// What is known of windows and files, of the rank that is being written where it is no object of the archive.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     pub(super) windows: All,
     pub(super) files: All,
-    rank: Option<u32>,
     /// Files that the rank has open, by their numbers in its tables.
-    open: HashMap<i64, u32, FixedState>,
+    open: HashMap<i64, Open, FixedState>,
     /// Accesses to windows that are not complete: window, target, number.
     pending: HashMap<u32, HashMap<u32, Vec<u64>, FixedState>, FixedState>,
-    /// By request.
-    running: HashMap<i64, Running, FixedState>,
+    /// By the thread that has begun them, and its request.
+    running: HashMap<(u32, i64), Running, FixedState>,
     /// Begun in one call and ended in another, by file.
     split: HashMap<u32, Running, FixedState>,
     next: u64,
@@ -115,14 +136,26 @@ pub(super) struct Told {
 }
 
 impl Accesses {
-    /// Another location is written, of this rank.
-    pub(super) fn next_location(&mut self, rank: u32) {
-        if self.rank.replace(rank) != Some(rank) {
-            self.open.clear();
-        }
+    /// Another rank is written.
+    pub(super) fn next_rank(&mut self) {
+        self.open.clear();
         self.pending.clear();
         self.running.clear();
         self.split.clear();
+    }
+
+    /// A call that is not written, after which files are open that are used in others.
+    pub(super) fn passed(&mut self, call: &Call<'_>, trace: &Trace) {
+        let event = call.event;
+        if event.symbol.error != 0 {
+            return;
+        }
+        if let Some(index) = one(event, "newfile") {
+            let (path, mode) = (path(event, &trace.section(&call.lane).tables), opening(event));
+            self.open.insert(index, Open { path, mode, handle: None });
+        } else if let Some(index) = one(event, "freefile") {
+            self.open.remove(&index);
+        }
     }
 
     /// Windows and files of a call, and what it does with them.
@@ -132,7 +165,7 @@ impl Accesses {
         let mut told = Told::default();
         let Some(row) = event.row.filter(|_| event.symbol.error == 0) else { return told };
         if !self.running.is_empty() {
-            self.complete(event, &mut told);
+            self.complete(call, &mut told);
         }
         let names = |object| row.slots.iter().find(|slot| slot.meaning == Meaning::Ref(object));
         if names(Object::File).is_some() {
@@ -140,7 +173,7 @@ impl Accesses {
         } else if let Some(slot) = names(Object::Win) {
             let index = one(event, &slot.name).unwrap_or(-1);
             if let Some(found) = Tables::find(&section.tables.wins, index, event.rank) {
-                let win = self.windows.number(found, found.label(), trace);
+                let win = self.windows.number(found, found.label(), None, trace);
                 self.window(call, win, &mut told);
             }
         }
@@ -229,19 +262,21 @@ impl Accesses {
         let (event, tables) = (call.event, &trace.section(&call.lane).tables);
         if let Some(index) = one(event, "newfile") {
             let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
-            let name = one(event, "filename");
-            let name = name.and_then(|at| Tables::find(&tables.texts, at, event.rank));
-            let name = name.map_or_else(String::new, Named::label);
-            let handle = self.files.number(found, name, trace);
-            self.open.insert(index, handle);
-            let mode = one(event, "amode").unwrap_or(0);
-            return told.end.push(Record::FileOpen { handle, mode: opening(mode) });
+            let (path, mode) = (path(event, tables), opening(event));
+            let handle = self.files.number(found, path.clone(), None, trace);
+            self.open.insert(index, Open { path, mode, handle: Some(handle) });
+            return told.end.push(Record::FileOpen { handle, mode });
         }
         let Some(index) = one(event, "file").or_else(|| one(event, "freefile")) else { return };
         let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
-        // One that was opened before what is written has no name.
-        let known = self.open.get(&index).copied();
-        let handle = known.unwrap_or_else(|| self.files.number(found, String::new(), trace));
+        // One that the trace does not open has no name.
+        let unknown = || Open { path: String::new(), mode: UNKNOWN, handle: None };
+        let open = self.open.entry(index).or_insert_with(unknown);
+        let handle = match open.handle {
+            Some(handle) => handle,
+            None => self.files.number(found, open.path.clone(), Some(open.mode), trace),
+        };
+        open.handle = Some(handle);
         if one(event, "freefile").is_some() {
             self.open.remove(&index);
             return told.end.push(Record::FileClose(handle));
@@ -280,7 +315,7 @@ impl Accesses {
             told.end.push(Record::OperationIssued(handle, id));
         }
         if let Some(request) = asks {
-            self.running.insert(request, running);
+            self.running.insert((call.at, request), running);
         } else if begins {
             self.split.insert(handle, running);
         } else {
@@ -290,12 +325,12 @@ impl Accesses {
     }
 
     /// Operations on files whose requests a call completes.
-    fn complete(&mut self, event: &Event<'_>, told: &mut Told) {
-        for got in event.completed() {
-            let Some(Running { handle, id, bytes }) = got.request.and_then(|r| self.running.remove(&r))
-            else {
-                continue;
-            };
+    fn complete(&mut self, call: &Call<'_>, told: &mut Told) {
+        for got in call.event.completed() {
+            let Some(request) = got.request else { continue };
+            let elsewhere = call.moved.iter().find(|moved| moved.number == request);
+            let by = elsewhere.map_or(call.at, |moved| moved.by);
+            let Some(Running { handle, id, bytes }) = self.running.remove(&(by, request)) else { continue };
             told.end.push(Record::OperationComplete(handle, got.bytes.unwrap_or(bytes), id));
         }
     }
@@ -309,13 +344,21 @@ fn one(event: &Event<'_>, name: &str) -> Option<i64> {
     }
 }
 
-fn opening(mode: i64) -> Opening {
+/// What a file is called that a call opens.
+fn path(event: &Event<'_>, tables: &Tables) -> String {
+    let name = one(event, "filename").and_then(|at| Tables::find(&tables.texts, at, event.rank));
+    name.map_or_else(String::new, Named::label)
+}
+
+/// How a call opens a file.
+fn opening(event: &Event<'_>) -> Opening {
+    let mode = one(event, "amode").unwrap_or(0);
     let has = |name: &str| AMODE.iter().position(|bit| *bit == name).is_some_and(|bit| mode >> bit & 1 != 0);
     let flag = |name: &str, flag: u32| if has(name) { flag } else { 0 };
     let access = match (has("MPI_MODE_RDONLY"), has("MPI_MODE_WRONLY")) {
-        (true, _) => 0,
-        (false, true) => 1,
-        _ => 2,
+        (true, _) => READ,
+        (false, true) => WRITE,
+        _ => READ_WRITE,
     };
     let creation =
         flag("MPI_MODE_CREATE", 1) | flag("MPI_MODE_EXCL", 1 << 3) | flag("MPI_MODE_UNIQUE_OPEN", 1 << 10);

@@ -162,7 +162,13 @@ impl Otf2<'_> {
         for (file, number) in files.iter().zip(0..) {
             let name = strings.number(if file.label.is_empty() { "unknown file" } else { &file.label })?;
             to.write(Definition::File(number, name, 0))?;
-            to.write(Definition::Opened(number, name, number, 0, comm(file.name)))?;
+            let comm = comm(file.name);
+            let Some(mode) = file.before else {
+                to.write(Definition::Opened(number, name, number, 0, comm))?;
+                continue;
+            };
+            to.write(Definition::OpenBefore(number, name, number, 0, comm))?;
+            to.write(Definition::OpenedBefore(number, mode))?;
         }
         Ok(())
     }

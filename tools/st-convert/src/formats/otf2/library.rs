@@ -11,7 +11,7 @@ use std::ptr::{NonNull, null, null_mut};
 use anyhow::{Context as _, Result, bail};
 use libloading::Library;
 
-use crate::otf2::{Handle, Record, UNDEFINED, check, functions, library, text};
+use crate::otf2::{Handle, Opening, Record, UNDEFINED, check, functions, library, text};
 
 const FILEMODE_WRITE: u8 = 0;
 const SUBSTRATE_POSIX: u8 = 1;
@@ -92,6 +92,7 @@ functions! {
     ) -> c_int;
     io_file = "GlobalDefWriter_WriteIoRegularFile"(Handle, u32, u32, u32) -> c_int;
     io_handle = "GlobalDefWriter_WriteIoHandle"(Handle, u32, u32, u32, u32, u32, u32, u32) -> c_int;
+    io_handle_state = "GlobalDefWriter_WriteIoPreCreatedHandleState"(Handle, u32, u8, u32) -> c_int;
     collective_complete =
         "EvtWriter_NonBlockingCollectiveComplete"(Handle, Handle, u64, u8, u32, u32, u64, u64, u64) -> c_int;
 }
@@ -122,6 +123,10 @@ pub(super) enum Definition<'a> {
     File(u32, u32, u32),
     /// One that is open: number, name, file, paradigm, communicator.
     Opened(u32, u32, u32, u32, u32),
+    /// The same, of one that is open when the archive begins.
+    OpenBefore(u32, u32, u32, u32, u32),
+    /// Such a one's number and how it was opened.
+    OpenedBefore(u32, Opening),
     /// A time that is measured: number, name, unit.
     Measure(u32, u32, u32),
     /// What is measured together: number, and how many of the times, the first ones.
@@ -130,6 +135,8 @@ pub(super) enum Definition<'a> {
 
 /// `OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS`.
 const CREATED: u32 = 1;
+/// `OTF2_IO_HANDLE_FLAG_PRE_CREATED`.
+const PRE_CREATED: u32 = 1;
 /// `OTF2_IO_PARADIGM_CLASS_PARALLEL`.
 const PARALLEL: u8 = 1;
 /// `OTF2_TYPE_UINT64`.
@@ -361,6 +368,12 @@ impl Definitions<'_> {
                 Definition::File(number, name, node) => (f.io_file)(w, number, name, node),
                 Definition::Opened(number, name, file, paradigm, comm) => {
                     (f.io_handle)(w, number, name, file, paradigm, 0, comm, UNDEFINED)
+                }
+                Definition::OpenBefore(number, name, file, paradigm, comm) => {
+                    (f.io_handle)(w, number, name, file, paradigm, PRE_CREATED, comm, UNDEFINED)
+                }
+                Definition::OpenedBefore(number, mode) => {
+                    (f.io_handle_state)(w, number, mode.access, mode.status)
                 }
                 Definition::Measure(number, name, unit) => (f.metric_member)(
                     w,
