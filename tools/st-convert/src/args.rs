@@ -157,7 +157,7 @@ unknown is null.
 otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
 functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
 collective operations are records, and so are accesses to windows, which are complete with the next call that synchronises with their target, locks, files \
-and what is read and written; neighbourhood operations and synchronisations of windows with several ranks are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
+and what is read and written; neighbourhood operations are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
 others. Pipit takes positions in communicators for ranks of the world; the frame of to_pipit, in Python, has those. There are two files for each thread.
 
 paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \

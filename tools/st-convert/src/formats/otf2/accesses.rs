@@ -1,21 +1,21 @@
 //! Accesses to windows and files as records.
 //!
 //! What a call begins stands at its enter, what it ends at its exit. An access to a window is complete with the next call that
-//! synchronises with its target, or with all; when its request was, if it has one, no record tells.
+//! synchronises with its target, or with all; of one that has a request which was complete before, only then where it goes to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use st_model::calls::{Kind, Meaning, Object, names};
 use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, narrow};
-use st_model::objects::{Name, Named, SharedObject};
+use st_model::objects::{Group, Name, Named, SharedObject};
 use st_model::ranks::RankSeq;
 use st_model::section::Tables;
 use st_model::values::{AMODE, LOCK_TYPE};
 
 use crate::format::Call;
-use crate::otf2::{Access, Opening, Record};
+use crate::otf2::{Access, Opening, Record, SYNC_ALL, SYNC_PROCESS, UNDEFINED};
 use crate::trace::Trace;
 
 /// `OTF2_RmaAtomicType`.
@@ -32,7 +32,11 @@ const NON_BLOCKING: u32 = 1;
 const COLLECTIVE: u32 = 2;
 
 /// What there are no records for.
-const TOGETHER: &str = "synchronisations of windows with several ranks (they are regions)";
+const TOGETHER: &str = "synchronisations of windows with ranks that are not known (they are regions)";
+
+/// `OTF2_LOCK_EXCLUSIVE` and `OTF2_LOCK_SHARED`.
+const EXCLUSIVE: u8 = 0;
+const SHARED: u8 = 1;
 
 /// A window or file of the archive.
 #[derive(Debug)]
@@ -113,10 +117,19 @@ const UNKNOWN: Opening = Opening { access: READ_WRITE, creation: 0, status: 0 };
 pub(super) struct Accesses {
     pub(super) windows: All,
     pub(super) files: All,
+    /// Groups of ranks that calls synchronise with, by number from 1.
+    pub(super) groups: Vec<Named<Group>>,
+    group_numbers: HashMap<Name, u32, FixedState>,
+    /// Groups of the rank's epochs, by window, and whether the others access that of the rank.
+    epochs: HashMap<(u32, bool), u32, FixedState>,
     /// Files that the rank has open, by their numbers in its tables.
     open: HashMap<i64, Open, FixedState>,
     /// Accesses to windows that are not complete: window, target, number.
     pending: HashMap<u32, HashMap<u32, Vec<u64>, FixedState>, FixedState>,
+    /// Those of them that are complete on the rank.
+    local: HashSet<u64, FixedState>,
+    /// Accesses with requests, by the thread that has begun them, and its request.
+    asked: HashMap<(u32, i64), Access, FixedState>,
     /// By the thread that has begun them, and its request.
     running: HashMap<(u32, i64), Running, FixedState>,
     /// Begun in one call and ended in another, by file.
@@ -140,6 +153,9 @@ impl Accesses {
     pub(super) fn next_rank(&mut self) {
         self.open.clear();
         self.pending.clear();
+        self.epochs.clear();
+        self.local.clear();
+        self.asked.clear();
         self.running.clear();
         self.split.clear();
     }
@@ -164,7 +180,7 @@ impl Accesses {
         let section = trace.section(&call.lane);
         let mut told = Told::default();
         let Some(row) = event.row.filter(|_| event.symbol.error == 0) else { return told };
-        if !self.running.is_empty() {
+        if !(self.running.is_empty() && self.asked.is_empty()) {
             self.complete(call, &mut told);
         }
         let names = |object| row.slots.iter().find(|slot| slot.meaning == Meaning::Ref(object));
@@ -174,13 +190,13 @@ impl Accesses {
             let index = one(event, &slot.name).unwrap_or(-1);
             if let Some(found) = Tables::find(&section.tables.wins, index, event.rank) {
                 let win = self.windows.number(found, found.label(), None, trace);
-                self.window(call, win, &mut told);
+                self.window(call, trace, win, &mut told);
             }
         }
         told
     }
 
-    fn window(&mut self, call: &Call<'_>, win: u32, told: &mut Told) {
+    fn window(&mut self, call: &Call<'_>, trace: &Trace, win: u32, told: &mut Told) {
         let event = call.event;
         let target = one(event, "target").and_then(|target| u32::try_from(target).ok());
         let of = self.windows.each.get(win.to_usize());
@@ -210,20 +226,21 @@ impl Accesses {
                 Kind::CompareSwap => Record::Atomic(access, COMPARE_AND_SWAP),
                 _ => Record::Atomic(access, FETCH_AND_ACCUMULATE),
             });
+            self.asked.extend(event.new_request().map(|request| ((call.at, request), access)));
             return self.pending.entry(win).or_default().entry(remote).or_default().push(id);
         }
-        self.epoch(event, win, remote, told);
+        self.epoch(call, trace, win, remote, told);
     }
 
     /// Calls that begin or end epochs.
-    fn epoch(&mut self, event: &Event<'_>, win: u32, remote: Option<u32>, told: &mut Told) {
+    fn epoch(&mut self, call: &Call<'_>, trace: &Trace, win: u32, remote: Option<u32>, told: &mut Told) {
+        let event = call.event;
         let local = event.row.is_some_and(|row| row.properties.local);
         match (event.name().unwrap_or_default(), remote) {
             (names::MPI_Win_lock, Some(remote)) => {
-                let shared =
+                let named =
                     one(event, "locktype").and_then(|kind| LOCK_TYPE.get(usize::try_from(kind).ok()?));
-                // OTF2_LOCK_EXCLUSIVE and OTF2_LOCK_SHARED
-                let kind = u8::from(shared.is_some_and(|name| *name == "MPI_LOCK_SHARED"));
+                let kind = if named == Some(&"MPI_LOCK_SHARED") { SHARED } else { EXCLUSIVE };
                 told.begin.push(Record::RequestLock(win, remote, kind));
                 told.end.push(Record::AcquireLock(win, remote, kind));
             }
@@ -237,13 +254,54 @@ impl Accesses {
             (names::MPI_Win_flush_all | names::MPI_Win_flush_local_all, _) => {
                 self.synchronise(win, None, told);
             }
-            (names::MPI_Win_fence | names::MPI_Win_complete | names::MPI_Win_unlock_all, _) => {
+            (names::MPI_Win_fence, _) => {
+                told.begin.push(Record::FenceBegin);
                 self.synchronise(win, None, told);
-                told.lost = Some(TOGETHER);
+                told.end.push(Record::FenceEnd(win));
             }
+            (names::MPI_Win_lock_all, _) => told.begin.push(Record::RequestLock(win, UNDEFINED, SHARED)),
+            (names::MPI_Win_unlock_all, _) => {
+                self.synchronise(win, None, told);
+                told.end.push(Record::ReleaseLock(win, UNDEFINED));
+            }
+            (name @ (names::MPI_Win_post | names::MPI_Win_start), _) => {
+                match self.group(event, &trace.section(&call.lane).tables) {
+                    Some(group) => {
+                        self.epochs.insert((win, name == names::MPI_Win_post), group);
+                        told.end.push(Record::GroupSync(win, SYNC_PROCESS, group));
+                    }
+                    None => told.lost = Some(TOGETHER),
+                }
+            }
+            (names::MPI_Win_complete, _) => {
+                self.synchronise(win, None, told);
+                self.end_epoch(win, false, told);
+            }
+            (names::MPI_Win_wait | names::MPI_Win_test, _) if one(event, "flag") != Some(0) => {
+                self.end_epoch(win, true, told);
+            }
+            (names::MPI_Win_test, _) => {}
             (names::MPI_Win_set_info, _) => {}
             _ if local => {}
             _ => told.lost = Some(TOGETHER),
+        }
+    }
+
+    /// The group of ranks that a call names.
+    fn group(&mut self, event: &Event<'_>, tables: &Tables) -> Option<u32> {
+        let found = Tables::find(&tables.groups, one(event, "group")?, event.rank)?;
+        let next = narrow::<u32>(self.groups.len()).checked_add(1)?;
+        Some(*self.group_numbers.entry(found.name).or_insert_with(|| {
+            self.groups.push(found.clone());
+            next
+        }))
+    }
+
+    /// An epoch with a group of ranks ends.
+    fn end_epoch(&mut self, win: u32, of_others: bool, told: &mut Told) {
+        match self.epochs.remove(&(win, of_others)) {
+            Some(group) => told.end.push(Record::GroupSync(win, SYNC_ALL, group)),
+            None => told.lost = Some(TOGETHER),
         }
     }
 
@@ -255,7 +313,11 @@ impl Accesses {
             None => pending.drain().flat_map(|(_, ids)| ids).collect(),
         };
         complete.sort_unstable();
-        told.end.extend(complete.into_iter().map(|id| Record::AccessComplete(win, id)));
+        let record = |id| match self.local.remove(&id) {
+            true => Record::AccessRemote(win, id),
+            false => Record::AccessComplete(win, id),
+        };
+        told.end.extend(complete.into_iter().map(record));
     }
 
     fn file(&mut self, call: &Call<'_>, trace: &Trace, told: &mut Told) {
@@ -324,12 +386,21 @@ impl Accesses {
         }
     }
 
-    /// Operations on files whose requests a call completes.
+    /// Operations on files, and accesses to windows, whose requests a call completes.
     fn complete(&mut self, call: &Call<'_>, told: &mut Told) {
         for got in call.event.completed() {
             let Some(request) = got.request else { continue };
             let elsewhere = call.moved.iter().find(|moved| moved.number == request);
             let by = elsewhere.map_or(call.at, |moved| moved.by);
+            if let Some(Access { win, remote, id, .. }) = self.asked.remove(&(by, request)) {
+                // Unless it was synchronised before.
+                let pending = self.pending.get(&win).and_then(|of| of.get(&remote));
+                if pending.is_some_and(|ids| ids.contains(&id)) {
+                    self.local.insert(id);
+                    told.end.push(Record::AccessLocal(win, id));
+                }
+                continue;
+            }
             let Some(Running { handle, id, bytes }) = self.running.remove(&(by, request)) else { continue };
             told.end.push(Record::OperationComplete(handle, got.bytes.unwrap_or(bytes), id));
         }
