@@ -19,7 +19,7 @@ use crate::amounts::Amounts;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
-use crate::requests::{Found, Others};
+use crate::requests::{Found, Made, Others};
 use crate::way::Way;
 
 /// One end of a message.
@@ -125,15 +125,6 @@ pub(crate) struct Shared {
     /// Messages one end of which is chosen.
     cut: u64,
     way: Way,
-}
-
-/// What is known of a part when its operation is made or begins.
-#[derive(Clone, Debug)]
-pub(crate) struct Made {
-    at: Standing,
-    rule: Rule,
-    root: Option<i64>,
-    amounts: Option<Rc<Amounts>>,
 }
 
 /// A call that is being read.

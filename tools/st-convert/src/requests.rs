@@ -1,12 +1,24 @@
 //! Requests of all threads that are being read: one may complete what another of its rank has made.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use st_match::communication::{Communication, Moved};
+use st_match::standing::Standing;
+use st_model::calls::roles::Rule;
 use st_model::num::{Exact as _, narrow};
 
-use crate::exchanges::Made;
+use crate::amounts::Amounts;
 use crate::way::Way;
+
+/// What is known of a part when its operation is made or begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) at: Standing,
+    pub(crate) rule: Rule,
+    pub(crate) root: Option<i64>,
+    pub(crate) amounts: Option<Rc<Amounts>>,
+}
 
 /// Those of all threads, in the order of these.
 pub(crate) struct Requests {

@@ -5,23 +5,11 @@ use st_model::calls::{Kind, Row};
 use st_model::num::Exact as _;
 use st_model::values::LOCK_TYPE;
 
-use super::definitions::Definitions;
+use super::definitions::{Definitions, Shared};
 use crate::otf2::{Access, Opening, Record, UNDEFINED};
 
 /// Parameters of a call.
 type Parameters = Map<String, Value>;
-
-/// A window or file as the trace has it.
-#[derive(Clone, Debug)]
-pub(super) struct Shared {
-    pub(super) name: String,
-    /// Name of its communicator, if it has one.
-    pub(super) comm: Option<String>,
-    /// Of a file.
-    pub(super) path: String,
-    /// Number of its members; 0 if it is not known.
-    pub(super) members: usize,
-}
 
 /// `OTF2_IoOperationMode`.
 const READ: u8 = 0;
@@ -61,16 +49,8 @@ pub(super) fn add(of: &Definitions, row: &Row, record: &Record, to: &mut Paramet
         Record::FileClose(handle) => {
             name(row, "freefile", of.file(handle), to);
         }
-        Record::OperationBegin { handle, bytes, .. } => {
-            if name(row, "file", of.file(handle), to) && row.slot("count").is_some() {
-                to.insert("count".into(), bytes.into());
-            }
-        }
-        Record::OperationComplete(handle, bytes, _) => {
-            if name(row, "file", of.file(handle), to) && row.slot("bytes").is_some() {
-                to.insert("bytes".into(), bytes.into());
-            }
-        }
+        Record::OperationBegin { handle, bytes, .. } => transferred(of, row, handle, "count", bytes, to),
+        Record::OperationComplete(handle, bytes, _) => transferred(of, row, handle, "bytes", bytes, to),
         _ => {}
     }
 }
@@ -96,6 +76,13 @@ fn made(row: &Row, key: &str, of: Option<&Shared>, to: &mut Parameters) {
         && let Some(comm) = of.and_then(|of| of.comm.clone())
     {
         to.insert("comm".into(), comm.into());
+    }
+}
+
+/// An operation on a file, and the parameter that says how much it moves.
+fn transferred(of: &Definitions, row: &Row, handle: u32, key: &str, bytes: u64, to: &mut Parameters) {
+    if name(row, "file", of.file(handle), to) && row.slot(key).is_some() {
+        to.insert(key.into(), bytes.into());
     }
 }
 

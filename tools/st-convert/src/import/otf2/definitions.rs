@@ -8,7 +8,6 @@ use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::{Comm, Group, SharedObject};
 use st_model::ranks::RankSeq;
 
-use super::accesses::Shared;
 use crate::otf2::COMPILER;
 
 /// `OTF2_GROUP_TYPE_COMM_LOCATIONS`.
@@ -59,6 +58,18 @@ pub(super) struct Definitions {
     /// Windows and open files as the trace has them ([`Definitions::share`]).
     shared_windows: HashMap<u32, Shared, FixedState>,
     shared_files: HashMap<u32, Shared, FixedState>,
+}
+
+/// A window or file as the trace has it.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) name: String,
+    /// Name of its communicator, if it has one.
+    pub(super) comm: Option<String>,
+    /// Of a file.
+    pub(super) path: String,
+    /// Number of its members; 0 if it is not known.
+    pub(super) members: usize,
 }
 
 /// A communicator.

@@ -11,7 +11,16 @@ use anyhow::{Result, anyhow};
 use libloading::Library;
 use st_cli::InvalidStream;
 
-use super::callbacks::*;
+use super::callbacks::{
+    OnAccess, OnAsked, OnAtomic, OnClock, OnCollective, OnComm, OnCompleted, OnFence, OnFile, OnFileOpen,
+    OnGroup, OnGroupSync, OnHandle, OnInterComm, OnLocation, OnLock, OnMessage, OnNode, OnOperation,
+    OnOperationBegin, OnOperationComplete, OnParadigm, OnProcess, OnRegion, OnRegionEvent, OnRelease,
+    OnRequest, OnShared, OnString, OnWindow, Take, access_complete, access_local, access_remote, atomic,
+    cancelled, clock, collective, collective_request, comm, completed, enter, fence, file, file_close,
+    file_open, get, group, group_sync, handle, inter_comm, irecv, irecv_request, isend, isend_complete,
+    leave, location, node, operation_begin, operation_complete, paradigm, process, put, recv, region,
+    release_lock, request_lock, send, string, win_create, win_destroy, window,
+};
 use super::definitions::Definitions;
 use crate::otf2::{Handle, Record, functions, library, text};
 
