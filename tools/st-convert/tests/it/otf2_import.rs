@@ -84,6 +84,9 @@ const SHARED: &str = r#"
 {"rank":0,"call":"MPI_Compare_and_swap","type":"MPI_INT","target":1,"win":"w","enter":16,"exit":17}
 {"rank":0,"call":"MPI_Get_accumulate","origincount":2,"origintype":"MPI_INT","resultcount":2,"resulttype":"MPI_INT","target":1,"targetcount":2,"targettype":"MPI_INT","op":"MPI_SUM","win":"w","enter":18,"exit":19}
 {"rank":0,"call":"MPI_Accumulate","origincount":4,"origintype":"MPI_INT","target":1,"targetcount":4,"targettype":"MPI_INT","op":"MPI_SUM","win":"w","enter":20,"exit":21}
+{"rank":0,"call":"MPI_Rput","origincount":6,"origintype":"MPI_INT","target":1,"targetcount":6,"targettype":"MPI_INT","win":"w","request":"p","enter":21,"exit":21}
+{"rank":0,"call":"MPI_Win_flush","target":1,"win":"w","enter":21,"exit":21}
+{"rank":0,"call":"MPI_Wait","request":"p","enter":21,"exit":22}
 {"rank":0,"call":"MPI_Win_unlock","target":1,"win":"w","enter":22,"exit":23}
 {"rank":0,"call":"MPI_Win_lock_all","win":"w","enter":24,"exit":25}
 {"rank":0,"call":"MPI_Win_unlock_all","win":"w","enter":26,"exit":27}

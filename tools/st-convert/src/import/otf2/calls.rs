@@ -319,7 +319,8 @@ impl<'a> Reading<'a> {
     fn begin(&mut self, id: Id, at: usize, name: &str) -> Option<Record> {
         self.open.insert(id, (at, name.to_owned()));
         let completion = self.completions.get(at).copied().flatten();
-        if completion.is_none() {
+        // A call that synchronises may complete an access before the one that waits for its request.
+        if completion.is_none() || matches!(id, Id::Access(..)) {
             self.untold.insert(at, (id, name.to_owned()));
         }
         completion
