@@ -117,7 +117,17 @@ pub trait Listener {
 
     /// A request is completed that nothing has started.
     fn unknown(&mut self, event: &Event<'_>);
+
+    /// A call names a request that its thread has not made: gives up that of another thread of the rank with this number
+    /// ([`Communication::give_up`]), for who has all of them at hand and in the order of their times.
+    fn elsewhere(&mut self, _request: i64) -> Option<Moved<Self::Part>> {
+        None
+    }
 }
+
+/// A live request that goes from one thread's to another's.
+#[derive(Debug)]
+pub struct Moved<P>(Request<P>);
 
 /// A live request.
 #[derive(Clone, Debug)]
@@ -188,6 +198,17 @@ impl<P: Clone> Communication<P> {
         to: &mut impl Listener<Part = P>,
     ) -> Option<Standing> {
         self.standings.get(scope, |scope| to.standing(event, scope))
+    }
+
+    /// Whether there is a live request with this number.
+    #[must_use]
+    pub fn has(&self, request: i64) -> bool {
+        usize::try_from(request).is_ok_and(|i| matches!(self.requests.get(i), Some(Some(_))))
+    }
+
+    /// Gives up a live request, for a call of another thread that names it.
+    pub fn give_up(&mut self, request: i64) -> Option<Moved<P>> {
+        self.slot(request).and_then(Option::take).map(Moved)
     }
 
     /// A call that is left out: what it makes is not there.
@@ -369,7 +390,7 @@ impl<P: Clone> Communication<P> {
 
     fn take(&mut self, event: &Event<'_>, start: Start, to: &mut impl Listener<Part = P>) {
         let message = event.words().one(event.role.request);
-        let taken = self.slot(message).and_then(Option::take);
+        let taken = self.find(message, to).and_then(Option::take);
         let made = event.words().one(event.role.new_request);
         let Some(Request::Found(number, _)) = taken else {
             // What a probe of MPI_PROC_NULL finds, or a message that another thread has found.
@@ -388,7 +409,7 @@ impl<P: Clone> Communication<P> {
     }
 
     fn start(&mut self, event: &Event<'_>, request: i64, to: &mut impl Listener<Part = P>) {
-        let Some(Some(Request::Persistent(template, running, _))) = self.slot(request) else { return };
+        let Some(Some(Request::Persistent(template, running, _))) = self.find(request, to) else { return };
         let started = match &mut **template {
             Template::Nothing => Request::Nothing(event.sym),
             Template::Send(end) => {
@@ -409,7 +430,7 @@ impl<P: Clone> Communication<P> {
 
     fn complete(&mut self, event: &Event<'_>, c: &Completed, to: &mut impl Listener<Part = P>) {
         let Some(request) = c.request else { return };
-        let done = match self.slot(request) {
+        let done = match self.find(request, to) {
             Some(Some(Request::LeftOut)) => return,
             // A persistent request that is not active completes at once.
             Some(Some(Request::Persistent(_, running, _))) => running.take().map(|r| *r),
@@ -425,7 +446,7 @@ impl<P: Clone> Communication<P> {
     }
 
     fn free(&mut self, request: i64, to: &mut impl Listener<Part = P>) {
-        let running = match self.slot(request).and_then(Option::take) {
+        let running = match self.find(request, to).and_then(Option::take) {
             Some(Request::Persistent(template, running, _)) => {
                 if let Template::Receive(end) = *template {
                     to.release(end.made);
@@ -459,6 +480,16 @@ impl<P: Clone> Communication<P> {
                 self.keep(event, request, template);
             }
         }
+    }
+
+    /// A request that a call names, which another thread may have made.
+    fn find(&mut self, request: i64, to: &mut impl Listener<Part = P>) -> Option<&mut Option<Request<P>>> {
+        if !self.has(request)
+            && let Some(Moved(moved)) = to.elsewhere(request)
+        {
+            self.set(request, Some(moved));
+        }
+        self.slot(request)
     }
 
     fn slot(&mut self, request: i64) -> Option<&mut Option<Request<P>>> {

@@ -61,7 +61,7 @@ pub struct Args {
     /// With --level phases: what the run is cut into [default: loop]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub by: Option<PhasesBy>,
-    /// Write also all wait states (csv, parquet), or their sums (extrap, cube, --level phases and summary), which takes a second pass over all calls
+    /// Write also all wait states (csv, parquet, arrow), or their sums (extrap, cube, --level phases and summary), which takes a second pass over all calls
     #[arg(long)]
     pub waits: bool,
     /// Write nothing if the format cannot hold all that is there: exit status 4
@@ -128,12 +128,12 @@ What is said: how many calls and about how many bytes it will be and, where that
 that, what the format had no place for, by name and count. With --strict nothing is written then.
 
 --level phases: what each rank does from the begin to the end of each iteration or phase, as st-stat phases has them (--by), and of what lies between \
-them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv and parquet a row of the table phases: \
+them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv, parquet and arrow a row of the table phases: \
 rank; loop, a number in the order in which ranks come to them, the same whichever ranks are written, or none of what lies between; level of MPI_Pcontrol; iteration, from 0; function and site of its first call; begin_ns; end_ns; calls; compute_ns \
 between calls, mpi_ns in calls and, with --waits, wait_ns, how much of that is waiting for others. Slices have the same as arguments. Computation before a first call is the iteration's. With --from, \
 --until and --phase, which chooses by the first call, phases are written as a whole; --sites is refused. It takes time by the number of calls, and memory by that of loops, but with --waits for each wait. Calls of other threads are counted as left out.
 
---level summary: in csv and parquet a row for each function, call site and rank in the table totals: rank; function; site; calls; time_ns; before_ns, the time between the calls and those before them on their threads; \
+--level summary: in csv, parquet and arrow a row for each function, call site and rank in the table totals: rank; function; site; calls; time_ns; before_ns, the time between the calls and those before them on their threads; \
 sent_bytes; received_bytes; with --waits wait_ns. Where times of some of these calls are not known there is neither time_ns nor before_ns; with --sites or --phase there is no before_ns. Beside it and phases stands the table sites, beside totals also ranks. Extrap and cube have nothing but this level, simgrid, goal and paraver nothing but calls.
 
 perfetto: a process per rank (number and process id are one more than the rank), a track per thread, a slice per call with its parameters and call site as \
@@ -142,7 +142,7 @@ calls of all ranks in the order in which they come. Counters: bytes in flight, a
 
 chrome: the same as JSON, without collective operations, which are counted as left out, and counters.
 
-csv and parquet: a directory with five tables, or six; of other levels those that are named there. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
+csv, parquet and arrow: a directory with five tables, or six; of other levels those that are named there. events, a row per call, or per series of polls: rank; thread; call, its position on the thread; function; site; \
 enter_ns; exit_ns; calls, how many it stands for; comm, number of the communicator, the same whatever part of the trace is written; dest and source, world ranks of a message's other end, and its tag, of calls that \
 send, post a receive or receive; sent_bytes and received_bytes, as st-stat counts them; error, the class of one that failed. messages, a row per message \
 of which both ends are there: from_rank, from_thread, sent_call, the call that sends it; to_rank, to_thread, posted_call and received_call, those that post and complete its \
@@ -151,13 +151,13 @@ sites: site; id; place; function, file and line of that; stack, functions innerm
 whole run; sent_bytes and received_bytes of the calls that are written. comms: comm; name; members and remote, world ranks in order. With --waits also waits, \
 a row per wait state of the calls that are written, by rank and in their order, whose sums are those of st-stat waits: \
 rank, thread and call, that wait; kind, function and site of it; begin_ns, when it begins, with the call or \
-within it; wait_ns, how long it is; for_rank, who is waited for, and for_function and for_site, what comes too late. In parquet numbers are 64-bit integers, and what is \
+within it; wait_ns, how long it is; for_rank, who is waited for, and for_function and for_site, what comes too late. In parquet and arrow numbers are 64-bit integers (in arrow indices 32-bit ones), and what is \
 unknown is null.
 
 otf2: a directory with the archive traces.otf2, written by OTF2's own library (Debian: libopen-trace-format2-dev), which must be there. A location per thread, regions for \
 functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
 collective operations are records, and so are accesses to windows, which are complete with the next call that synchronises with their target, locks, files \
-and what is read and written; neighbourhood operations and synchronisations of windows with several ranks are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
+and what is read and written; neighbourhood operations are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
 others. Pipit takes positions in communicators for ranks of the world; the frame of to_pipit, in Python, has those. There are two files for each thread.
 
 paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use foldhash::fast::FixedState;
 use slab::Slab;
 use st_match::PARTITIONED;
-use st_match::communication::{End, Listener};
+use st_match::communication::{End, Listener, Moved};
 use st_match::messages::Messages;
 use st_match::standing::{Scope, Standing};
 use st_match::volume::Volumes;
@@ -19,6 +19,7 @@ use crate::amounts::Amounts;
 use crate::groups::Groups;
 use crate::losses::Losses;
 use crate::message::{Message, Moment};
+use crate::requests::{Found, Made, Others};
 use crate::way::Way;
 
 /// One end of a message.
@@ -98,6 +99,14 @@ pub(crate) struct Posted {
     chosen: bool,
 }
 
+/// A request that a call names and another thread of the rank has made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MovedRequest {
+    pub(crate) number: i64,
+    /// The thread that made it, by number in [`crate::trace::Trace::lanes`].
+    pub(crate) by: u32,
+}
+
 /// What all threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -106,6 +115,10 @@ pub(crate) struct Shared {
     sends: u64,
     receives: u64,
     parts: u64,
+    /// Parts in collective operations that are under way.
+    open: Slab<ExchangePart>,
+    /// Of the call that is being read.
+    pub(crate) moved: Vec<MovedRequest>,
     /// Messages both ends of which have become known.
     pub(crate) known: Vec<Message>,
     pub(crate) losses: Losses,
@@ -114,24 +127,12 @@ pub(crate) struct Shared {
     way: Way,
 }
 
-/// What is known of a part when its operation is made or begins.
-#[derive(Clone, Debug)]
-pub(crate) struct Made {
-    at: Standing,
-    rule: Rule,
-    root: Option<i64>,
-    amounts: Option<Rc<Amounts>>,
-}
-
-/// What is kept for a thread's collective operations, by number.
-pub(crate) type Parts = Slab<ExchangePart>;
-
 /// A call that is being read.
 pub(crate) struct Reading<'s, 'a> {
     pub(crate) shared: &'s mut Shared,
     pub(crate) section: &'a Section,
     pub(crate) volumes: &'s Volumes<'a>,
-    pub(crate) parts: &'s mut Parts,
+    pub(crate) others: Others<'s>,
     pub(crate) sequences: &'s mut Sequences,
     pub(crate) exchanges: &'s mut Vec<Exchange>,
     pub(crate) by: Moment,
@@ -207,6 +208,10 @@ impl Reading<'_, '_> {
         Side { id, peer, tag: tag(end.tag), bytes: saturate(end.bytes), group: end.at.group }
     }
 }
+
+/// What is said of requests with a number that several other threads have under way.
+const UNSURE: &str =
+    "requests of which it is not known which other thread made them (one of several is taken)";
 
 /// A tag as programs know it.
 fn tag(tag: i64) -> Option<i64> {
@@ -333,12 +338,19 @@ impl Listener for Reading<'_, '_> {
         let (side, me, alone) = (at.side, at.me.to_usize(), at.members == 1);
         let part = ExchangePart { operation, id, group: at.group, side, me, rule, alone, root, amounts };
         self.exchanges.push(Exchange::Join { part: part.clone(), done });
-        if done { 0 } else { self.parts.insert(part) }
+        if done { 0 } else { self.shared.open.insert(part) }
     }
 
     fn leave(&mut self, _: &Event<'_>, number: usize) {
-        let left = self.parts.try_remove(number);
+        let left = self.shared.open.try_remove(number);
         self.exchanges.extend(left.map(|part| Exchange::Left { part }));
+    }
+
+    fn elsewhere(&mut self, number: i64) -> Option<Moved<Made>> {
+        let Found { request, by, is_unsure } = self.others.take(number)?;
+        self.shared.moved.push(MovedRequest { number, by });
+        self.shared.losses.add(UNSURE, is_unsure.into());
+        Some(request)
     }
 
     fn unknown(&mut self, _: &Event<'_>) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use st_model::event::Event;
 
-use crate::exchanges::Exchange;
+use crate::exchanges::{Exchange, MovedRequest};
 use crate::groups::Groups;
 use crate::level::Level;
 use crate::losses::Losses;
@@ -30,6 +30,8 @@ pub(crate) struct Call<'a> {
     pub(crate) received: u64,
     /// What it does with others, in order.
     pub(crate) exchanges: &'a [Exchange],
+    /// Requests that it names and that other threads of its rank have made.
+    pub(crate) moved: &'a [MovedRequest],
     pub(crate) groups: &'a Groups,
 }
 
@@ -45,8 +47,13 @@ pub(crate) trait Format {
     fn next_run(&mut self, _trace: &Trace) {}
 
     /// The next call of a thread: those of all threads in the order in which they are entered or, if the format is written
-    /// rank by rank, one thread after the other.
+    /// rank by rank, those of a rank's threads, of what is played one thread after the other.
     fn call(&mut self, call: &Call<'_>) -> Result<()>;
+
+    /// A call likewise that is not written, since it is not chosen.
+    fn passed(&mut self, _call: &Call<'_>) -> Result<()> {
+        Ok(())
+    }
 
     /// What a rank does in an iteration or phase, rank by rank and in order; of formats that have this level only, which are handed no
     /// calls then.

@@ -27,6 +27,7 @@ mod otf2;
 mod phase;
 mod phases;
 mod profile;
+mod requests;
 mod run;
 mod script;
 mod selection;

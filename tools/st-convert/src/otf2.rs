@@ -126,7 +126,17 @@ pub(crate) enum Record {
     Atomic(Access, u8),
     /// Window and number of an access.
     AccessComplete(u32, u64),
-    /// Window, position of the other rank, `OTF2_LockType`.
+    /// Of an access that is complete here, but not where it goes to.
+    AccessLocal(u32, u64),
+    /// Of one that has been complete here before.
+    AccessRemote(u32, u64),
+    /// A synchronisation of all members of a window begins.
+    FenceBegin,
+    /// Window.
+    FenceEnd(u32),
+    /// Window, `OTF2_RmaSyncLevel`, number of the group of the others.
+    GroupSync(u32, u32, u32),
+    /// Window, position of the other rank, or all bits of all, `OTF2_LockType`.
     RequestLock(u32, u32, u8),
     AcquireLock(u32, u32, u8),
     ReleaseLock(u32, u32),
@@ -149,8 +159,12 @@ pub(crate) enum Record {
     OperationComplete(u32, u64, u64),
 }
 
-/// Neither string nor group nor communicator: all bits are set.
+/// Neither string nor group nor communicator, nor one rank but all: all bits are set.
 pub(crate) const UNDEFINED: u32 = u32::MAX;
+/// `OTF2_RMA_SYNC_LEVEL_PROCESS`: one waits for others.
+pub(crate) const SYNC_PROCESS: u32 = 1;
+/// The same and `OTF2_RMA_SYNC_LEVEL_MEMORY`: what has been accessed is complete, too.
+pub(crate) const SYNC_ALL: u32 = 3;
 
 /// Loads the library.
 ///

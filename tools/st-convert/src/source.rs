@@ -181,7 +181,7 @@ fn by_rank<'a, S: Sink + Send>(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(at) else { return Ok(done) };
             let mut tables = Tables::new(make(), part);
-            let read = walk(part, Way::ByRank, tell, &mut tables).and_then(|_| tables.sink.finish());
+            let read = walk(part, Way::ByThread, tell, &mut tables).and_then(|_| tables.sink.finish());
             // Where one fails, nothing of the others is wanted.
             read.inspect_err(|_| next.store(parts.len(), Ordering::Relaxed))?;
             done.push((at, tables));

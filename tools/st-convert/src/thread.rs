@@ -1,7 +1,6 @@
 //! One thread being read.
 
 use anyhow::Result;
-use st_match::communication::Communication;
 use st_match::volume::Volumes;
 use st_model::columns::Points;
 use st_model::event::Events;
@@ -9,9 +8,10 @@ use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
 use crate::choice::Chosen;
-use crate::exchanges::{Exchange, Made, Parts, Reading, Sequences, Shared};
+use crate::exchanges::{Exchange, Reading, Sequences, Shared};
 use crate::format::{Call, Format};
 use crate::message::Moment;
+use crate::requests::Of;
 use crate::trace::{Lane, Trace};
 use crate::window::Window;
 
@@ -31,9 +31,7 @@ pub(crate) struct Thread<'a> {
     zero: i64,
     times: Option<(i64, i64)>,
     key: i64,
-    communication: Communication<Made>,
     volumes: Volumes<'a>,
-    parts: Parts,
 }
 
 impl<'a> Thread<'a> {
@@ -53,12 +51,19 @@ impl<'a> Thread<'a> {
             zero: trace.zero.unwrap_or(0),
             times: None,
             key: i64::MIN,
-            communication: Communication::default(),
             volumes: Volumes::new(section, lane.rank, &trace.graphs),
-            parts: Parts::new(),
         };
         this.advance();
         Some(this)
+    }
+
+    pub(crate) fn rank(&self) -> u32 {
+        self.lane.rank
+    }
+
+    /// Its number.
+    pub(crate) fn at(&self) -> u32 {
+        self.at
     }
 
     /// What its next call comes after: when it is entered or, without times, about its position.
@@ -87,6 +92,7 @@ impl<'a> Thread<'a> {
         window: &Window,
         shared: &mut Shared,
         sequences: &mut Sequences,
+        requests: Of<'_>,
         exchanges: &mut Vec<Exchange>,
         format: &mut dyn Format,
     ) -> Result<bool> {
@@ -97,6 +103,7 @@ impl<'a> Thread<'a> {
         let chosen =
             times.is_none_or(|times| window.has(times)) && self.chosen.has(self.lane.section, of, times);
         exchanges.clear();
+        shared.moved.clear();
         let volume = self.volumes.next_event(&event);
         let (sent, received) = (saturate(volume.sent.bytes), saturate(volume.received.bytes));
         let by = Moment { at: self.at, call: event.index, times };
@@ -104,27 +111,31 @@ impl<'a> Thread<'a> {
             shared,
             section: self.section,
             volumes: &self.volumes,
-            parts: &mut self.parts,
+            others: requests.others,
             sequences,
             exchanges,
             by,
             bytes: received,
             chosen,
         };
-        self.communication.event(&event, &mut reading);
+        requests.own.event(&event, &mut reading);
+        let site = self.sites.get(event.symbol.site.to_usize()).copied().unwrap_or(u32::MAX);
+        let call = Call {
+            event: &event,
+            at: self.at,
+            lane: self.lane,
+            site,
+            times,
+            sent,
+            received,
+            exchanges,
+            moved: &shared.moved,
+            groups: &shared.groups,
+        };
         if chosen {
-            let site = self.sites.get(event.symbol.site.to_usize()).copied().unwrap_or(u32::MAX);
-            format.call(&Call {
-                event: &event,
-                at: self.at,
-                lane: self.lane,
-                site,
-                times,
-                sent,
-                received,
-                exchanges,
-                groups: &shared.groups,
-            })?;
+            format.call(&call)?;
+        } else {
+            format.passed(&call)?;
         }
         self.advance();
         Ok(true)

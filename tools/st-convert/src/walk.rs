@@ -9,6 +9,7 @@ use st_model::num::Exact as _;
 
 use crate::exchanges::{Sequences, Shared};
 use crate::format::Format;
+use crate::requests::Requests;
 use crate::thread::Thread;
 use crate::trace::Trace;
 use crate::way::Way;
@@ -31,9 +32,14 @@ pub(crate) fn walk(trace: &Trace, way: Way, tell: Tell<'_>, format: &mut dyn For
     let mut threads: Vec<Thread<'_>> =
         (0..trace.lanes.len()).filter_map(|at| Thread::new(trace, at)).collect();
     // Without an order of time threads come by their numbers.
-    let order = |thread: &Thread<'_>| if way == Way::InTime { thread.key() } else { 0 };
-    let mut next: BinaryHeap<Reverse<(i64, u32)>> =
+    let order = |thread: &Thread<'_>| match way {
+        Way::InTime => (0, thread.key()),
+        Way::ByRank => (thread.rank(), thread.key()),
+        Way::ByThread | Way::Played => (0, 0),
+    };
+    let mut next: BinaryHeap<Reverse<((u32, i64), u32)>> =
         threads.iter().zip(0u32..).map(|(thread, i)| Reverse((order(thread), i))).collect();
+    let mut requests = Requests::new(trace.lanes.iter().map(|lane| lane.rank), way);
     let (mut shared, mut sequences, mut exchanges) = (Shared::new(way), Sequences::default(), Vec::new());
     let mut known = Vec::new();
     let mut untold = 0;
@@ -45,8 +51,9 @@ pub(crate) fn walk(trace: &Trace, way: Way, tell: Tell<'_>, format: &mut dyn For
         }
         let Reverse((_, i)) = *first;
         let thread = &mut threads[i.to_usize()];
+        let of = requests.of(thread.at());
         let more = thread.key() < window.until
-            && thread.read(window, &mut shared, &mut sequences, &mut exchanges, format)?;
+            && thread.read(window, &mut shared, &mut sequences, of, &mut exchanges, format)?;
         if more {
             *first = Reverse((order(thread), i));
         } else {

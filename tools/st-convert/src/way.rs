@@ -6,8 +6,10 @@ pub(crate) enum Way {
     /// Those of all threads in the order of their times, and messages.
     #[default]
     InTime,
-    /// One thread after the other.
+    /// One rank after the other, the calls of its threads in the order of their times.
     ByRank,
+    /// One thread after the other.
+    ByThread,
     /// Likewise, with what collective operations consist of.
     Played,
 }

@@ -1,6 +1,7 @@
 //! The formats, each a module with its `KIND`.
 
 // Declared one by one, and not by a macro, for rustfmt to find them; who is not in the list is unused, which is an error.
+mod arrow;
 mod chrome;
 mod csv;
 mod cube;
@@ -22,6 +23,7 @@ pub(crate) const ALL: &[&FormatKind] = &[
     &chrome::KIND,
     &csv::KIND,
     &parquet::KIND,
+    &arrow::KIND,
     &otf2::KIND,
     &simgrid::KIND,
     &goal::KIND,

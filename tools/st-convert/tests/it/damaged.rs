@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::kernel;
 use st_kernels::Kernel;
 
-const NAMES: [&str; 7] = ["a.pftrace", "a.json", "a.csv", "a.parquet", "a.ti", "a.goal", "a.prv"];
+const NAMES: [&str; 8] = ["a.pftrace", "a.json", "a.csv", "a.parquet", "a.arrow", "a.ti", "a.goal", "a.prv"];
 
 /// kB of address space that the program may take.
 const MEMORY: u32 = 3_000_000;

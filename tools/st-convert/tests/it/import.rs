@@ -11,13 +11,16 @@ use st_model::calls::CallTable;
 use st_model::section::{Ended, NO_SYM, Section, Sym};
 use st_stream::{ReadOptions, Trace};
 
-/// Prints the trace as JSON lines into a file.
-fn lines(made: &Made, words: &[&str]) -> String {
-    let (from, to) = (made.path("app.st"), made.path("app.jsonl"));
+/// Prints a trace as JSON lines into a file.
+pub(crate) fn lines_of(from: &Path, to: &Path, words: &[&str]) -> String {
     let own = ["st-view", "--json", "-o", to.to_str().unwrap(), from.to_str().unwrap()];
     let args = st_view::args::Args::parse_from(own.iter().chain(words));
     assert_eq!(st_view::run(&args).unwrap(), st_cli::Status::Ok);
     fs::read_to_string(to).unwrap()
+}
+
+fn lines(made: &Made, words: &[&str]) -> String {
+    lines_of(&made.path("app.st"), &made.path("app.jsonl"), words)
 }
 
 fn convert(place: &Path, words: &[&str]) -> Output {

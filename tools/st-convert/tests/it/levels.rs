@@ -287,9 +287,9 @@ fn a_format_without_the_level_names_those_that_have_it() {
         assert!(status == Some(2) && text.contains(why) && text.lines().count() == 1, "{text}");
         assert!(!Path::new(&made.path(words[1])).exists());
     };
-    let with = "goal has no phases; these have: perfetto, chrome, csv, parquet, otf2";
+    let with = "goal has no phases; these have: perfetto, chrome, csv, parquet, arrow, otf2";
     refused(&["-o", "a.goal", "--level", "phases"], with);
-    let with = "perfetto has no summary; these have: csv, parquet, extrap, cube";
+    let with = "perfetto has no summary; these have: csv, parquet, arrow, extrap, cube";
     refused(&["-o", "a.pftrace", "--level", "summary"], with);
     refused(&["-o", "a.cubex", "--level", "calls"], "cube has no calls; these have: perfetto");
     refused(&["-o", "a.csv", "--by", "loop"], "--by: is for --level phases");

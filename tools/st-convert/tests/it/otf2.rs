@@ -317,3 +317,84 @@ fn files_and_what_is_written_and_read_are_records() {
         events.iter().any(|event| event.kind == "IO_CREATE_HANDLE" && event.rest.contains("data/out.bin"))
     );
 }
+
+/// Lines of the definitions that `otf2-print` prints.
+fn definitions(archive: &Path, kind: &str) -> Option<Vec<String>> {
+    let output = Command::new("otf2-print").arg("-G").arg(archive.join("traces.otf2")).output().ok()?;
+    let text = String::from_utf8(output.stdout).unwrap();
+    let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(text.lines().filter(|line| line.starts_with(&format!("{kind} "))).map(plain).collect())
+}
+
+#[test]
+fn files_that_are_open_when_a_window_begins_are_said_to_be() {
+    let made = Made::of_lines(FILES);
+    let Some(whole) = archive(&made, &["-o", "app.otf2"]) else { return };
+    let Some(handles) = definitions(&whole, "IO_HANDLE") else { return };
+    assert!(!handles[0].contains("PRE_CREATED"), "{handles:?}");
+    assert!(definitions(&whole, "IO_PRE_CREATED_HANDLE_STATE").unwrap().is_empty());
+    let part = archive(&made, &["--from", "0.0000000035", "-o", "part.otf2"]).unwrap();
+    let handles = definitions(&part, "IO_HANDLE").unwrap();
+    assert_eq!(handles.len(), 1, "{handles:?}");
+    assert!(handles[0].contains("PRE_CREATED") && handles[0].contains("data/out.bin"), "{handles:?}");
+    let states = definitions(&part, "IO_PRE_CREATED_HANDLE_STATE").unwrap();
+    assert!(states.len() == 1 && states[0].contains("READ_WRITE"), "{states:?}");
+    let found = events(&part).unwrap();
+    let found = accessed(&found);
+    assert!(!found.contains_key("IO_CREATE_HANDLE"), "{found:?}");
+    assert_eq!(found["IO_OPERATION_COMPLETE"], (4, 12 + 20 + 28 + 8));
+    assert_eq!(found["IO_DESTROY_HANDLE"].0, 1);
+    // It is closed before this window begins.
+    let late = archive(&made, &["--from", "0.0000000175", "-o", "late.otf2"]).unwrap();
+    assert!(definitions(&late, "IO_HANDLE").unwrap().is_empty());
+}
+
+/// Thread 1 waits for what thread 0 has begun, thread 0 uses the file that thread 1 has opened.
+const THREADS: &str = r#"
+{"header":{"world":2,"program":"app"}}
+{"file":"out","members":[0]}
+{"win":"w","members":[0,1]}
+{"rank":0,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":0,"thread":1,"call":"MPI_File_open","comm":"MPI_COMM_SELF","filename":"out.bin","amode":"MPI_MODE_WRONLY","newfile":"out","enter":2,"exit":3}
+{"rank":0,"call":"MPI_Isend","comm":"MPI_COMM_WORLD","dest":1,"tag":5,"count":3,"type":"MPI_INT","request":0,"enter":4,"exit":5}
+{"rank":0,"call":"MPI_Ibarrier","comm":"MPI_COMM_WORLD","request":1,"enter":6,"exit":7}
+{"rank":0,"call":"MPI_File_iwrite_at","file":"out","offset":0,"count":5,"type":"MPI_INT","request":2,"enter":8,"exit":9}
+{"rank":0,"thread":1,"call":"MPI_Waitall","n":3,"requests":[0,1,2],"completed":[{"request":0},{"request":1},{"request":2,"bytes":20}],"enter":10,"exit":15}
+{"rank":0,"call":"MPI_Isend","comm":"MPI_COMM_WORLD","dest":1,"tag":6,"count":1,"type":"MPI_INT","request":0,"enter":20,"exit":21}
+{"rank":0,"thread":1,"call":"MPI_Wait","requests":[0],"completed":[{"request":0}],"enter":22,"exit":23}
+{"rank":0,"thread":1,"call":"MPI_File_close","freefile":"out","enter":24,"exit":25}
+{"rank":0,"call":"MPI_Finalize","enter":28,"exit":29}
+{"rank":1,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":1,"call":"MPI_Irecv","comm":"MPI_COMM_WORLD","source":0,"tag":5,"count":3,"type":"MPI_INT","request":0,"enter":2,"exit":3}
+{"rank":1,"call":"MPI_Ibarrier","comm":"MPI_COMM_WORLD","request":1,"enter":6,"exit":7}
+{"rank":1,"thread":1,"call":"MPI_Waitall","n":2,"requests":[0,1],"completed":[{"request":0,"source":0,"tag":5,"bytes":12},{"request":1}],"enter":8,"exit":16}
+{"rank":1,"call":"MPI_Recv","comm":"MPI_COMM_WORLD","source":0,"tag":6,"count":1,"type":"MPI_INT","rsource":0,"bytes":4,"enter":20,"exit":22}
+{"rank":1,"call":"MPI_Finalize","enter":28,"exit":29}
+"#;
+
+#[test]
+fn what_one_thread_begins_another_completes() {
+    let made = Made::of_lines(THREADS);
+    let (rows, said) = made.convert(&["--to", "csv", "-o", "rows"]);
+    let messages = csv(&rows, "messages");
+    let times: Vec<_> = messages.iter().map(|row| number::<i64>(row, "received_ns")).collect();
+    assert_eq!((messages.len(), times), (2, vec![16, 22]), "{said}");
+    assert!(!said.contains("nothing has made"), "{said}");
+    let Some(archive) = archive(&made, &["-o", "app.otf2"]) else { return };
+    let Some(events) = events(&archive) else { return };
+    let of = |kind: &str| -> Vec<_> {
+        let all = events.iter().filter(|event| event.kind == kind);
+        all.map(|event| (place(event.location), event.time)).collect()
+    };
+    assert_eq!(of("MPI_ISEND"), [((0, 0), 4), ((0, 0), 20)]);
+    assert_eq!(of("MPI_ISEND_COMPLETE"), [((0, 1), 15), ((0, 1), 23)]);
+    assert_eq!((of("MPI_IRECV_REQUEST"), of("MPI_IRECV")), (vec![((1, 0), 2)], vec![((1, 1), 16)]));
+    assert_eq!(of("NON_BLOCKING_COLLECTIVE_COMPLETE"), [((0, 1), 15), ((1, 1), 16)]);
+    assert_eq!(
+        (of("IO_OPERATION_BEGIN"), of("IO_OPERATION_COMPLETE")),
+        (vec![((0, 0), 8)], vec![((0, 1), 15)])
+    );
+    // It is open before thread 0 writes to it.
+    assert!(definitions(&archive, "IO_HANDLE").unwrap().iter().all(|line| !line.contains("PRE_CREATED")));
+    assert_eq!(definitions(&archive, "IO_HANDLE").unwrap().len(), 1);
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::common::{At, KERNELS, Made, kernel};
+use crate::import::lines_of;
 use st_kernels::Kernel;
 use st_stream::ReadOptions;
 
@@ -54,22 +55,93 @@ fn an_archive_has_the_trace_s_messages_bytes_and_times() {
         let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
         let (first, second) = (made.messages(), back.messages());
         assert!(!first.is_empty() || which == Kernel::Fft || which == Kernel::Rma, "{which:?}");
-        if which == Kernel::Rma {
-            // Accesses to windows are regions only.
-            assert!(told.contains("partners, communicators or requests of MPI_Put"), "{told}");
-        } else {
-            assert_eq!(first, second, "{which:?}");
-            assert_eq!(volumes(&made), volumes(&back), "{which:?}");
-        }
+        assert_eq!(first, second, "{which:?}");
+        assert_eq!(volumes(&made), volumes(&back), "{which:?}");
         assert_eq!(made.calls(), back.calls(), "{which:?}");
         let sum = |made: &Made| made.volumes().values().fold((0, 0), |s, v| (s.0 + v.0, s.1 + v.1));
-        if which != Kernel::Rma {
-            assert_eq!(sum(&made), sum(&back), "{which:?}");
-        }
+        assert_eq!(sum(&made), sum(&back), "{which:?}");
+        assert!(which != Kernel::Rma || !told.contains("partners, communicators"), "{told}");
         assert!(told.contains("datatypes of messages and operations (MPI_BYTE stands for them)"), "{told}");
         let passed = |s| st_model::check::check(s).unwrap().iter().all(|thread| thread.passed());
         assert!(back.sections.iter().all(passed));
     }
+}
+
+/// Windows and files in every way that records tell.
+const SHARED: &str = r#"
+{"header":{"world":2,"program":"app"}}
+{"win":"w","members":[0,1]}
+{"file":"out","members":[0]}
+{"group":"other","members":[1]}
+{"rank":0,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":0,"call":"MPI_Win_create","size":800,"dispunit":8,"comm":"MPI_COMM_WORLD","newwin":"w","enter":2,"exit":3}
+{"rank":0,"call":"MPI_Win_lock","locktype":"MPI_LOCK_SHARED","target":1,"win":"w","enter":4,"exit":5}
+{"rank":0,"call":"MPI_Put","origincount":3,"origintype":"MPI_INT","target":1,"targetcount":3,"targettype":"MPI_INT","win":"w","enter":6,"exit":7}
+{"rank":0,"call":"MPI_Rget","origincount":5,"origintype":"MPI_INT","target":1,"targetcount":5,"targettype":"MPI_INT","win":"w","request":"g","enter":8,"exit":9}
+{"rank":0,"call":"MPI_Wait","request":"g","enter":10,"exit":11}
+{"rank":0,"call":"MPI_Win_flush","target":1,"win":"w","enter":12,"exit":13}
+{"rank":0,"call":"MPI_Fetch_and_op","type":"MPI_LONG","target":1,"op":"MPI_SUM","win":"w","enter":14,"exit":15}
+{"rank":0,"call":"MPI_Compare_and_swap","type":"MPI_INT","target":1,"win":"w","enter":16,"exit":17}
+{"rank":0,"call":"MPI_Get_accumulate","origincount":2,"origintype":"MPI_INT","resultcount":2,"resulttype":"MPI_INT","target":1,"targetcount":2,"targettype":"MPI_INT","op":"MPI_SUM","win":"w","enter":18,"exit":19}
+{"rank":0,"call":"MPI_Accumulate","origincount":4,"origintype":"MPI_INT","target":1,"targetcount":4,"targettype":"MPI_INT","op":"MPI_SUM","win":"w","enter":20,"exit":21}
+{"rank":0,"call":"MPI_Rput","origincount":6,"origintype":"MPI_INT","target":1,"targetcount":6,"targettype":"MPI_INT","win":"w","request":"p","enter":21,"exit":21}
+{"rank":0,"call":"MPI_Win_flush","target":1,"win":"w","enter":21,"exit":21}
+{"rank":0,"call":"MPI_Wait","request":"p","enter":21,"exit":22}
+{"rank":0,"call":"MPI_Win_unlock","target":1,"win":"w","enter":22,"exit":23}
+{"rank":0,"call":"MPI_Win_lock_all","win":"w","enter":24,"exit":25}
+{"rank":0,"call":"MPI_Win_unlock_all","win":"w","enter":26,"exit":27}
+{"rank":0,"call":"MPI_Win_start","group":"other","win":"w","enter":28,"exit":29}
+{"rank":0,"call":"MPI_Put","origincount":1,"origintype":"MPI_INT","target":1,"targetcount":1,"targettype":"MPI_INT","win":"w","enter":30,"exit":31}
+{"rank":0,"call":"MPI_Win_complete","win":"w","enter":32,"exit":33}
+{"rank":0,"call":"MPI_Win_fence","win":"w","enter":34,"exit":35}
+{"rank":0,"call":"MPI_Win_free","freewin":"w","enter":36,"exit":37}
+{"rank":0,"call":"MPI_File_open","comm":"MPI_COMM_SELF","filename":"data/out.bin","amode":"MPI_MODE_CREATE|MPI_MODE_RDWR","newfile":"out","enter":40,"exit":41}
+{"rank":0,"call":"MPI_File_write_at","file":"out","count":3,"type":"MPI_INT","bytes":12,"enter":42,"exit":43}
+{"rank":0,"call":"MPI_File_iwrite_at","file":"out","count":5,"type":"MPI_INT","request":"w","enter":44,"exit":45}
+{"rank":0,"call":"MPI_File_write_all_begin","file":"out","count":7,"type":"MPI_INT","enter":46,"exit":47}
+{"rank":0,"call":"MPI_File_write_all_end","file":"out","bytes":28,"enter":48,"exit":49}
+{"rank":0,"call":"MPI_Wait","requests":["w"],"completed":[{"request":"w","bytes":20}],"enter":50,"exit":51}
+{"rank":0,"call":"MPI_File_read_at","file":"out","count":9,"type":"MPI_INT","bytes":8,"enter":52,"exit":53}
+{"rank":0,"call":"MPI_File_close","freefile":"out","enter":54,"exit":55}
+{"rank":0,"call":"MPI_Finalize","enter":58,"exit":59}
+{"rank":1,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":1,"call":"MPI_Win_create","size":800,"dispunit":8,"comm":"MPI_COMM_WORLD","newwin":"w","enter":2,"exit":3}
+{"rank":1,"call":"MPI_Win_fence","win":"w","enter":34,"exit":35}
+{"rank":1,"call":"MPI_Win_free","freewin":"w","enter":36,"exit":37}
+{"rank":1,"call":"MPI_Finalize","enter":58,"exit":59}
+"#;
+
+/// What is told of the calls with windows and files, and those that wait. Of an object it only counts whether there is one.
+fn told_of_shared(trace: &Path) -> Vec<String> {
+    let lines = trace.with_extension("lines");
+    let mut all = Vec::new();
+    for line in lines_of(trace, &lines, &[]).lines() {
+        let line: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).unwrap();
+        let Some(name) = line.get("call").and_then(|name| name.as_str()) else { continue };
+        let told =
+            ["rank", "target", "locktype", "amode", "filename", "bytes", "requests", "completed", "request"];
+        let values = told.iter().filter_map(|key| Some(format!("{key}={}", line.get(*key)?)));
+        let objects = ["win", "newwin", "freewin", "file", "newfile", "freefile", "group", "comm"];
+        let there = objects.iter().filter_map(|key| Some(format!("{key}={}", !line.get(*key)?.is_null())));
+        all.push(format!("{name} {}", values.chain(there).collect::<Vec<_>>().join(" ")));
+    }
+    all
+}
+
+#[test]
+fn accesses_to_windows_and_files_are_calls_again() {
+    let made = Made::of_lines(SHARED);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+    assert_eq!(made.calls(), back.calls());
+    assert_eq!(made.volumes(), back.volumes(), "{told}");
+    assert_eq!(made.messages(), back.messages());
+    let [first, second] = ["app.st", "back.st"].map(|name| told_of_shared(&made.path(name)));
+    assert_eq!(first, second, "{told}");
+    assert!(second.iter().any(|call| call.contains("MPI_File_open") && call.contains("data/out.bin")));
+    assert!(!told.contains("partners, communicators") && !told.contains("not complete"), "{told}");
 }
 
 /// Words of the communicators that calls have, by function.

@@ -1,10 +1,14 @@
-//! Tables, read back: CSV compared with the trace, and Parquet with CSV.
+//! Tables, read back: CSV compared with the trace, Parquet and Arrow IPC with CSV.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
 use crate::common::{At, KERNELS, Made, kernel};
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Field;
 use st_kernels::Kernel;
@@ -299,7 +303,7 @@ fn wait_states_come_to_the_sums_of_the_analysis() {
     let refused = kernel(Kernel::Fft).run(&["-o", "a.pftrace", "--waits"]);
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("perfetto has no waits; these have: csv, parquet, extrap, cube"), "{said}");
+    assert!(said.contains("perfetto has no waits; these have: csv, parquet, arrow, extrap, cube"), "{said}");
 }
 
 #[test]
@@ -322,4 +326,36 @@ fn ranks_take_as_long_merged_with_their_times_as_alone() {
     let together = Made::of(vec![merge(apart.sections.clone(), true).unwrap()]);
     let ranks = |made: &Made| csv(&made.convert(&["-o", "app.csv"]).0, "ranks");
     assert_eq!(ranks(&apart), ranks(&together));
+}
+
+/// Rows of a table of Arrow IPC.
+fn arrow(directory: &Path, table: &str) -> Vec<Row> {
+    let file = File::open(directory.join(format!("{table}.arrow"))).unwrap();
+    let reader = arrow_ipc::reader::FileReader::try_new(file, None).unwrap();
+    let mut rows = Vec::new();
+    for batch in reader.map(Result::unwrap) {
+        for at in 0..batch.num_rows() {
+            let columns = batch.schema_ref().fields().iter().zip(batch.columns());
+            let cell = |column: &ArrayRef| match column.data_type() {
+                _ if Array::is_null(column, at) => String::new(),
+                DataType::UInt32 => column.as_primitive::<UInt32Type>().value(at).to_string(),
+                DataType::Int64 => column.as_primitive::<Int64Type>().value(at).to_string(),
+                _ => column.as_string::<i32>().value(at).to_owned(),
+            };
+            rows.push(columns.map(|(field, column)| (field.name().clone(), cell(column))).collect());
+        }
+    }
+    rows
+}
+
+#[test]
+fn arrow_has_what_csv_has() {
+    for which in KERNELS {
+        let made = kernel(which);
+        let (rows, _) = made.convert(&["-o", "app.csv", "--waits"]);
+        let (columns, _) = made.convert(&["-o", "app.arrow", "--waits"]);
+        for table in ["events", "messages", "sites", "ranks", "comms", "waits"] {
+            assert_eq!(arrow(&columns, table), csv(&rows, table), "{which:?} {table}");
+        }
+    }
 }

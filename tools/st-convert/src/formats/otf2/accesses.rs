@@ -1,37 +1,42 @@
 //! Accesses to windows and files as records.
 //!
 //! What a call begins stands at its enter, what it ends at its exit. An access to a window is complete with the next call that
-//! synchronises with its target, or with all; when its request was, if it has one, no record tells.
+//! synchronises with its target, or with all; of one that has a request which was complete before, only then where it goes to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use st_model::calls::{Kind, Meaning, Object, names};
 use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, narrow};
-use st_model::objects::{Name, Named, SharedObject};
+use st_model::objects::{Group, Name, Named, SharedObject};
 use st_model::ranks::RankSeq;
 use st_model::section::Tables;
 use st_model::values::{AMODE, LOCK_TYPE};
 
 use crate::format::Call;
-use crate::otf2::{Access, Opening, Record};
+use crate::otf2::{Access, Opening, Record, SYNC_ALL, SYNC_PROCESS, UNDEFINED};
 use crate::trace::Trace;
 
 /// `OTF2_RmaAtomicType`.
 const ACCUMULATE: u8 = 0;
 const COMPARE_AND_SWAP: u8 = 3;
 const FETCH_AND_ACCUMULATE: u8 = 7;
-/// `OTF2_IoOperationMode`.
+/// `OTF2_IoOperationMode`, and of `OTF2_IoAccessMode`, which has one more.
 const READ: u8 = 0;
 const WRITE: u8 = 1;
+const READ_WRITE: u8 = 2;
 /// `OTF2_IoOperationFlag`.
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
 const COLLECTIVE: u32 = 2;
 
 /// What there are no records for.
-const TOGETHER: &str = "synchronisations of windows with several ranks (they are regions)";
+const TOGETHER: &str = "synchronisations of windows with ranks that are not known (they are regions)";
+
+/// `OTF2_LOCK_EXCLUSIVE` and `OTF2_LOCK_SHARED`.
+const EXCLUSIVE: u8 = 0;
+const SHARED: u8 = 1;
 
 /// A window or file of the archive.
 #[derive(Debug)]
@@ -42,6 +47,8 @@ pub(super) struct Shared {
     pub(super) members: RankSeq,
     /// Name of its communicator.
     pub(super) group: String,
+    /// Of a file that was open before what is written of a rank: how it was opened.
+    pub(super) before: Option<Opening>,
     /// Positions among the members that are in the archive, if these are not all.
     some: Option<HashMap<i64, u32, FixedState>>,
 }
@@ -58,12 +65,18 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(super) struct All {
     pub(super) each: Vec<Shared>,
-    numbers: HashMap<(Name, String), u32, FixedState>,
+    numbers: HashMap<(Name, String, bool), u32, FixedState>,
 }
 
 impl All {
-    fn number(&mut self, found: &Named<SharedObject>, label: String, trace: &Trace) -> u32 {
-        let key = (found.name, label);
+    fn number(
+        &mut self,
+        found: &Named<SharedObject>,
+        label: String,
+        before: Option<Opening>,
+        trace: &Trace,
+    ) -> u32 {
+        let key = (found.name, label, before.is_some());
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
@@ -72,7 +85,8 @@ impl All {
         let has = |rank: &i64| u32::try_from(*rank).is_ok_and(|rank| trace.has(rank));
         let some =
             (!members.iter().all(|rank| has(&rank))).then(|| members.iter().filter(has).zip(0..).collect());
-        self.each.push(Shared { name: found.name, label, members, group: found.label(), some });
+        let group = found.label();
+        self.each.push(Shared { name: found.name, label, members, group, before, some });
         self.numbers.insert(key, number);
         number
     }
@@ -86,18 +100,38 @@ struct Running {
     bytes: u64,
 }
 
-/// What is known of windows and files, of the location that is being written where it is no object of the archive.
+/// A file that is open.
+#[derive(Clone, Debug)]
+struct Open {
+    path: String,
+    mode: Opening,
+    /// Its number in the archive, unless it was opened before what is written.
+    handle: Option<u32>,
+}
+
+/// How a file was opened of which that is not known.
+const UNKNOWN: Opening = Opening { access: READ_WRITE, creation: 0, status: 0 };
+
+/// What is known of windows and files, of the rank that is being written where it is no object of the archive.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     pub(super) windows: All,
     pub(super) files: All,
-    rank: Option<u32>,
+    /// Groups of ranks that calls synchronise with, by number from 1.
+    pub(super) groups: Vec<Named<Group>>,
+    group_numbers: HashMap<Name, u32, FixedState>,
+    /// Groups of the rank's epochs, by window, and whether the others access that of the rank.
+    epochs: HashMap<(u32, bool), u32, FixedState>,
     /// Files that the rank has open, by their numbers in its tables.
-    open: HashMap<i64, u32, FixedState>,
+    open: HashMap<i64, Open, FixedState>,
     /// Accesses to windows that are not complete: window, target, number.
     pending: HashMap<u32, HashMap<u32, Vec<u64>, FixedState>, FixedState>,
-    /// By request.
-    running: HashMap<i64, Running, FixedState>,
+    /// Those of them that are complete on the rank.
+    local: HashSet<u64, FixedState>,
+    /// Accesses with requests, by the thread that has begun them, and its request.
+    asked: HashMap<(u32, i64), Access, FixedState>,
+    /// By the thread that has begun them, and its request.
+    running: HashMap<(u32, i64), Running, FixedState>,
     /// Begun in one call and ended in another, by file.
     split: HashMap<u32, Running, FixedState>,
     next: u64,
@@ -115,14 +149,29 @@ pub(super) struct Told {
 }
 
 impl Accesses {
-    /// Another location is written, of this rank.
-    pub(super) fn next_location(&mut self, rank: u32) {
-        if self.rank.replace(rank) != Some(rank) {
-            self.open.clear();
-        }
+    /// Another rank is written.
+    pub(super) fn next_rank(&mut self) {
+        self.open.clear();
         self.pending.clear();
+        self.epochs.clear();
+        self.local.clear();
+        self.asked.clear();
         self.running.clear();
         self.split.clear();
+    }
+
+    /// A call that is not written, after which files are open that are used in others.
+    pub(super) fn passed(&mut self, call: &Call<'_>, trace: &Trace) {
+        let event = call.event;
+        if event.symbol.error != 0 {
+            return;
+        }
+        if let Some(index) = one(event, "newfile") {
+            let (path, mode) = (path(event, &trace.section(&call.lane).tables), opening(event));
+            self.open.insert(index, Open { path, mode, handle: None });
+        } else if let Some(index) = one(event, "freefile") {
+            self.open.remove(&index);
+        }
     }
 
     /// Windows and files of a call, and what it does with them.
@@ -131,8 +180,8 @@ impl Accesses {
         let section = trace.section(&call.lane);
         let mut told = Told::default();
         let Some(row) = event.row.filter(|_| event.symbol.error == 0) else { return told };
-        if !self.running.is_empty() {
-            self.complete(event, &mut told);
+        if !(self.running.is_empty() && self.asked.is_empty()) {
+            self.complete(call, &mut told);
         }
         let names = |object| row.slots.iter().find(|slot| slot.meaning == Meaning::Ref(object));
         if names(Object::File).is_some() {
@@ -140,14 +189,14 @@ impl Accesses {
         } else if let Some(slot) = names(Object::Win) {
             let index = one(event, &slot.name).unwrap_or(-1);
             if let Some(found) = Tables::find(&section.tables.wins, index, event.rank) {
-                let win = self.windows.number(found, found.label(), trace);
-                self.window(call, win, &mut told);
+                let win = self.windows.number(found, found.label(), None, trace);
+                self.window(call, trace, win, &mut told);
             }
         }
         told
     }
 
-    fn window(&mut self, call: &Call<'_>, win: u32, told: &mut Told) {
+    fn window(&mut self, call: &Call<'_>, trace: &Trace, win: u32, told: &mut Told) {
         let event = call.event;
         let target = one(event, "target").and_then(|target| u32::try_from(target).ok());
         let of = self.windows.each.get(win.to_usize());
@@ -177,20 +226,21 @@ impl Accesses {
                 Kind::CompareSwap => Record::Atomic(access, COMPARE_AND_SWAP),
                 _ => Record::Atomic(access, FETCH_AND_ACCUMULATE),
             });
+            self.asked.extend(event.new_request().map(|request| ((call.at, request), access)));
             return self.pending.entry(win).or_default().entry(remote).or_default().push(id);
         }
-        self.epoch(event, win, remote, told);
+        self.epoch(call, trace, win, remote, told);
     }
 
     /// Calls that begin or end epochs.
-    fn epoch(&mut self, event: &Event<'_>, win: u32, remote: Option<u32>, told: &mut Told) {
+    fn epoch(&mut self, call: &Call<'_>, trace: &Trace, win: u32, remote: Option<u32>, told: &mut Told) {
+        let event = call.event;
         let local = event.row.is_some_and(|row| row.properties.local);
         match (event.name().unwrap_or_default(), remote) {
             (names::MPI_Win_lock, Some(remote)) => {
-                let shared =
+                let named =
                     one(event, "locktype").and_then(|kind| LOCK_TYPE.get(usize::try_from(kind).ok()?));
-                // OTF2_LOCK_EXCLUSIVE and OTF2_LOCK_SHARED
-                let kind = u8::from(shared.is_some_and(|name| *name == "MPI_LOCK_SHARED"));
+                let kind = if named == Some(&"MPI_LOCK_SHARED") { SHARED } else { EXCLUSIVE };
                 told.begin.push(Record::RequestLock(win, remote, kind));
                 told.end.push(Record::AcquireLock(win, remote, kind));
             }
@@ -204,13 +254,54 @@ impl Accesses {
             (names::MPI_Win_flush_all | names::MPI_Win_flush_local_all, _) => {
                 self.synchronise(win, None, told);
             }
-            (names::MPI_Win_fence | names::MPI_Win_complete | names::MPI_Win_unlock_all, _) => {
+            (names::MPI_Win_fence, _) => {
+                told.begin.push(Record::FenceBegin);
                 self.synchronise(win, None, told);
-                told.lost = Some(TOGETHER);
+                told.end.push(Record::FenceEnd(win));
             }
+            (names::MPI_Win_lock_all, _) => told.begin.push(Record::RequestLock(win, UNDEFINED, SHARED)),
+            (names::MPI_Win_unlock_all, _) => {
+                self.synchronise(win, None, told);
+                told.end.push(Record::ReleaseLock(win, UNDEFINED));
+            }
+            (name @ (names::MPI_Win_post | names::MPI_Win_start), _) => {
+                match self.group(event, &trace.section(&call.lane).tables) {
+                    Some(group) => {
+                        self.epochs.insert((win, name == names::MPI_Win_post), group);
+                        told.end.push(Record::GroupSync(win, SYNC_PROCESS, group));
+                    }
+                    None => told.lost = Some(TOGETHER),
+                }
+            }
+            (names::MPI_Win_complete, _) => {
+                self.synchronise(win, None, told);
+                self.end_epoch(win, false, told);
+            }
+            (names::MPI_Win_wait | names::MPI_Win_test, _) if one(event, "flag") != Some(0) => {
+                self.end_epoch(win, true, told);
+            }
+            (names::MPI_Win_test, _) => {}
             (names::MPI_Win_set_info, _) => {}
             _ if local => {}
             _ => told.lost = Some(TOGETHER),
+        }
+    }
+
+    /// The group of ranks that a call names.
+    fn group(&mut self, event: &Event<'_>, tables: &Tables) -> Option<u32> {
+        let found = Tables::find(&tables.groups, one(event, "group")?, event.rank)?;
+        let next = narrow::<u32>(self.groups.len()).checked_add(1)?;
+        Some(*self.group_numbers.entry(found.name).or_insert_with(|| {
+            self.groups.push(found.clone());
+            next
+        }))
+    }
+
+    /// An epoch with a group of ranks ends.
+    fn end_epoch(&mut self, win: u32, of_others: bool, told: &mut Told) {
+        match self.epochs.remove(&(win, of_others)) {
+            Some(group) => told.end.push(Record::GroupSync(win, SYNC_ALL, group)),
+            None => told.lost = Some(TOGETHER),
         }
     }
 
@@ -222,26 +313,32 @@ impl Accesses {
             None => pending.drain().flat_map(|(_, ids)| ids).collect(),
         };
         complete.sort_unstable();
-        told.end.extend(complete.into_iter().map(|id| Record::AccessComplete(win, id)));
+        let record = |id| match self.local.remove(&id) {
+            true => Record::AccessRemote(win, id),
+            false => Record::AccessComplete(win, id),
+        };
+        told.end.extend(complete.into_iter().map(record));
     }
 
     fn file(&mut self, call: &Call<'_>, trace: &Trace, told: &mut Told) {
         let (event, tables) = (call.event, &trace.section(&call.lane).tables);
         if let Some(index) = one(event, "newfile") {
             let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
-            let name = one(event, "filename");
-            let name = name.and_then(|at| Tables::find(&tables.texts, at, event.rank));
-            let name = name.map_or_else(String::new, Named::label);
-            let handle = self.files.number(found, name, trace);
-            self.open.insert(index, handle);
-            let mode = one(event, "amode").unwrap_or(0);
-            return told.end.push(Record::FileOpen { handle, mode: opening(mode) });
+            let (path, mode) = (path(event, tables), opening(event));
+            let handle = self.files.number(found, path.clone(), None, trace);
+            self.open.insert(index, Open { path, mode, handle: Some(handle) });
+            return told.end.push(Record::FileOpen { handle, mode });
         }
         let Some(index) = one(event, "file").or_else(|| one(event, "freefile")) else { return };
         let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
-        // One that was opened before what is written has no name.
-        let known = self.open.get(&index).copied();
-        let handle = known.unwrap_or_else(|| self.files.number(found, String::new(), trace));
+        // One that the trace does not open has no name.
+        let unknown = || Open { path: String::new(), mode: UNKNOWN, handle: None };
+        let open = self.open.entry(index).or_insert_with(unknown);
+        let handle = match open.handle {
+            Some(handle) => handle,
+            None => self.files.number(found, open.path.clone(), Some(open.mode), trace),
+        };
+        open.handle = Some(handle);
         if one(event, "freefile").is_some() {
             self.open.remove(&index);
             return told.end.push(Record::FileClose(handle));
@@ -280,7 +377,7 @@ impl Accesses {
             told.end.push(Record::OperationIssued(handle, id));
         }
         if let Some(request) = asks {
-            self.running.insert(request, running);
+            self.running.insert((call.at, request), running);
         } else if begins {
             self.split.insert(handle, running);
         } else {
@@ -289,13 +386,22 @@ impl Accesses {
         }
     }
 
-    /// Operations on files whose requests a call completes.
-    fn complete(&mut self, event: &Event<'_>, told: &mut Told) {
-        for got in event.completed() {
-            let Some(Running { handle, id, bytes }) = got.request.and_then(|r| self.running.remove(&r))
-            else {
+    /// Operations on files, and accesses to windows, whose requests a call completes.
+    fn complete(&mut self, call: &Call<'_>, told: &mut Told) {
+        for got in call.event.completed() {
+            let Some(request) = got.request else { continue };
+            let elsewhere = call.moved.iter().find(|moved| moved.number == request);
+            let by = elsewhere.map_or(call.at, |moved| moved.by);
+            if let Some(Access { win, remote, id, .. }) = self.asked.remove(&(by, request)) {
+                // Unless it was synchronised before.
+                let pending = self.pending.get(&win).and_then(|of| of.get(&remote));
+                if pending.is_some_and(|ids| ids.contains(&id)) {
+                    self.local.insert(id);
+                    told.end.push(Record::AccessLocal(win, id));
+                }
                 continue;
-            };
+            }
+            let Some(Running { handle, id, bytes }) = self.running.remove(&(by, request)) else { continue };
             told.end.push(Record::OperationComplete(handle, got.bytes.unwrap_or(bytes), id));
         }
     }
@@ -309,13 +415,21 @@ fn one(event: &Event<'_>, name: &str) -> Option<i64> {
     }
 }
 
-fn opening(mode: i64) -> Opening {
+/// What a file is called that a call opens.
+fn path(event: &Event<'_>, tables: &Tables) -> String {
+    let name = one(event, "filename").and_then(|at| Tables::find(&tables.texts, at, event.rank));
+    name.map_or_else(String::new, Named::label)
+}
+
+/// How a call opens a file.
+fn opening(event: &Event<'_>) -> Opening {
+    let mode = one(event, "amode").unwrap_or(0);
     let has = |name: &str| AMODE.iter().position(|bit| *bit == name).is_some_and(|bit| mode >> bit & 1 != 0);
     let flag = |name: &str, flag: u32| if has(name) { flag } else { 0 };
     let access = match (has("MPI_MODE_RDONLY"), has("MPI_MODE_WRONLY")) {
-        (true, _) => 0,
-        (false, true) => 1,
-        _ => 2,
+        (true, _) => READ,
+        (false, true) => WRITE,
+        _ => READ_WRITE,
     };
     let creation =
         flag("MPI_MODE_CREATE", 1) | flag("MPI_MODE_EXCL", 1 << 3) | flag("MPI_MODE_UNIQUE_OPEN", 1 << 10);

@@ -114,9 +114,10 @@ impl Otf2<'_> {
             firsts.iter().enumerate().map(|(i, lane)| (lane.rank, i.to_u64())).collect();
         let none = strings.number("")?;
         to.write(Definition::Group(0, none, COMM_LOCATIONS, MPI, &locations))?;
+        let named: u32 = self.define_groups(&numbers, to, none)?;
         let mut sides = Vec::new();
-        for (group, (number, of_comm)) in summary.groups.iter().zip((0..).zip(1..)) {
-            let name = strings.number(&group.label)?;
+        for (group, number) in summary.groups.iter().zip(0..) {
+            let (name, of_comm) = (strings.number(&group.label)?, named + 1 + number);
             let of = |side| there(group, side, self.trace).filter_map(|rank| numbers.get(&rank));
             if !group.sides[1].is_empty() {
                 sides.push(format!("{number}:{}", of(0).count()));
@@ -125,14 +126,26 @@ impl Otf2<'_> {
             to.write(Definition::Group(of_comm, none, COMM_GROUP, MPI, &members))?;
             to.write(Definition::Comm(number, name, of_comm))?;
         }
-        self.define_accessed(summary, &numbers, to, strings)?;
+        self.define_accessed(summary, named, &numbers, to, strings)?;
         if sides.is_empty() { Ok(()) } else { self.archive.property(SIDES, &sides.join(" ")) }
+    }
+
+    /// Groups of ranks that windows are synchronised with. How many these are is returned.
+    fn define_groups(&self, numbers: &HashMap<u32, u64>, to: &Definitions<'_>, name: u32) -> Result<u32> {
+        let groups = &self.accesses.groups;
+        for (group, number) in groups.iter().zip(1..) {
+            let ranks = group.content.members.iter().filter_map(|rank| u32::try_from(rank).ok());
+            let members: Vec<u64> = ranks.filter_map(|rank| numbers.get(&rank)).copied().collect();
+            to.write(Definition::Group(number, name, COMM_GROUP, MPI, &members))?;
+        }
+        Ok(narrow(groups.len()))
     }
 
     /// Windows and files, and the communicators of those that nobody has synchronised.
     fn define_accessed(
         &self,
         summary: &Summary<'_>,
+        named: u32,
         numbers: &HashMap<u32, u64>,
         to: &Definitions<'_>,
         strings: &mut Strings<'_>,
@@ -146,8 +159,9 @@ impl Otf2<'_> {
                 let ranks = of.members.iter().filter_map(|rank| u32::try_from(rank).ok());
                 let members: Vec<u64> = ranks.filter_map(|rank| numbers.get(&rank)).copied().collect();
                 let name = strings.number(&of.group)?;
-                to.write(Definition::Group(number + 1, name, COMM_GROUP, MPI, &members))?;
-                to.write(Definition::Comm(number, name, number + 1))?;
+                let group = named + 1 + number;
+                to.write(Definition::Group(group, name, COMM_GROUP, MPI, &members))?;
+                to.write(Definition::Comm(number, name, group))?;
             }
         }
         let comm = |name: Name| comms.get(&name).copied().unwrap_or(UNDEFINED);
@@ -162,7 +176,13 @@ impl Otf2<'_> {
         for (file, number) in files.iter().zip(0..) {
             let name = strings.number(if file.label.is_empty() { "unknown file" } else { &file.label })?;
             to.write(Definition::File(number, name, 0))?;
-            to.write(Definition::Opened(number, name, number, 0, comm(file.name)))?;
+            let comm = comm(file.name);
+            let Some(mode) = file.before else {
+                to.write(Definition::Opened(number, name, number, 0, comm))?;
+                continue;
+            };
+            to.write(Definition::OpenBefore(number, name, number, 0, comm))?;
+            to.write(Definition::OpenedBefore(number, mode))?;
         }
         Ok(())
     }

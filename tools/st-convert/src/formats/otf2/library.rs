@@ -11,7 +11,7 @@ use std::ptr::{NonNull, null, null_mut};
 use anyhow::{Context as _, Result, bail};
 use libloading::Library;
 
-use crate::otf2::{Handle, Record, UNDEFINED, check, functions, library, text};
+use crate::otf2::{Handle, Opening, Record, SYNC_ALL, UNDEFINED, check, functions, library, text};
 
 const FILEMODE_WRITE: u8 = 0;
 const SUBSTRATE_POSIX: u8 = 1;
@@ -78,6 +78,11 @@ functions! {
     get = "EvtWriter_RmaGet"(Handle, Handle, u64, u32, u32, u64, u64) -> c_int;
     atomic = "EvtWriter_RmaAtomic"(Handle, Handle, u64, u32, u32, u8, u64, u64, u64) -> c_int;
     access_complete = "EvtWriter_RmaOpCompleteBlocking"(Handle, Handle, u64, u32, u64) -> c_int;
+    access_local = "EvtWriter_RmaOpCompleteNonBlocking"(Handle, Handle, u64, u32, u64) -> c_int;
+    access_remote = "EvtWriter_RmaOpCompleteRemote"(Handle, Handle, u64, u32, u64) -> c_int;
+    fence_begin = "EvtWriter_RmaCollectiveBegin"(Handle, Handle, u64) -> c_int;
+    fence_end = "EvtWriter_RmaCollectiveEnd"(Handle, Handle, u64, u8, u32, u32, u32, u64, u64) -> c_int;
+    group_sync = "EvtWriter_RmaGroupSync"(Handle, Handle, u64, u32, u32, u32) -> c_int;
     request_lock = "EvtWriter_RmaRequestLock"(Handle, Handle, u64, u32, u32, u64, u8) -> c_int;
     acquire_lock = "EvtWriter_RmaAcquireLock"(Handle, Handle, u64, u32, u32, u64, u8) -> c_int;
     release_lock = "EvtWriter_RmaReleaseLock"(Handle, Handle, u64, u32, u32, u64) -> c_int;
@@ -92,6 +97,7 @@ functions! {
     ) -> c_int;
     io_file = "GlobalDefWriter_WriteIoRegularFile"(Handle, u32, u32, u32) -> c_int;
     io_handle = "GlobalDefWriter_WriteIoHandle"(Handle, u32, u32, u32, u32, u32, u32, u32) -> c_int;
+    io_handle_state = "GlobalDefWriter_WriteIoPreCreatedHandleState"(Handle, u32, u8, u32) -> c_int;
     collective_complete =
         "EvtWriter_NonBlockingCollectiveComplete"(Handle, Handle, u64, u8, u32, u32, u64, u64, u64) -> c_int;
 }
@@ -122,6 +128,10 @@ pub(super) enum Definition<'a> {
     File(u32, u32, u32),
     /// One that is open: number, name, file, paradigm, communicator.
     Opened(u32, u32, u32, u32, u32),
+    /// The same, of one that is open when the archive begins.
+    OpenBefore(u32, u32, u32, u32, u32),
+    /// Such a one's number and how it was opened.
+    OpenedBefore(u32, Opening),
     /// A time that is measured: number, name, unit.
     Measure(u32, u32, u32),
     /// What is measured together: number, and how many of the times, the first ones.
@@ -130,6 +140,10 @@ pub(super) enum Definition<'a> {
 
 /// `OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS`.
 const CREATED: u32 = 1;
+/// `OTF2_COLLECTIVE_OP_BARRIER`.
+const BARRIER: u8 = 0;
+/// `OTF2_IO_HANDLE_FLAG_PRE_CREATED`.
+const PRE_CREATED: u32 = 1;
 /// `OTF2_IO_PARADIGM_CLASS_PARALLEL`.
 const PARALLEL: u8 = 1;
 /// `OTF2_TYPE_UINT64`.
@@ -255,6 +269,11 @@ impl Archive {
                     (f.atomic)(w, no, time, a.win, a.remote, kind, a.sent, a.received, a.id)
                 }
                 Record::AccessComplete(win, id) => (f.access_complete)(w, no, time, win, id),
+                Record::AccessLocal(win, id) => (f.access_local)(w, no, time, win, id),
+                Record::AccessRemote(win, id) => (f.access_remote)(w, no, time, win, id),
+                Record::FenceBegin => (f.fence_begin)(w, no, time),
+                Record::FenceEnd(win) => (f.fence_end)(w, no, time, BARRIER, SYNC_ALL, win, UNDEFINED, 0, 0),
+                Record::GroupSync(win, level, group) => (f.group_sync)(w, no, time, level, win, group),
                 // There is one lock for each window and rank.
                 Record::RequestLock(win, rank, kind) => (f.request_lock)(w, no, time, win, rank, 0, kind),
                 Record::AcquireLock(win, rank, kind) => (f.acquire_lock)(w, no, time, win, rank, 0, kind),
@@ -361,6 +380,12 @@ impl Definitions<'_> {
                 Definition::File(number, name, node) => (f.io_file)(w, number, name, node),
                 Definition::Opened(number, name, file, paradigm, comm) => {
                     (f.io_handle)(w, number, name, file, paradigm, 0, comm, UNDEFINED)
+                }
+                Definition::OpenBefore(number, name, file, paradigm, comm) => {
+                    (f.io_handle)(w, number, name, file, paradigm, PRE_CREATED, comm, UNDEFINED)
+                }
+                Definition::OpenedBefore(number, mode) => {
+                    (f.io_handle_state)(w, number, mode.access, mode.status)
                 }
                 Definition::Measure(number, name, unit) => (f.metric_member)(
                     w,

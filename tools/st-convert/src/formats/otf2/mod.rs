@@ -46,7 +46,7 @@ pub(crate) const KIND: FormatKind = FormatKind {
     open,
 };
 
-/// Bytes of memory for the events of the location that is written. Readers take as much for each that they read, so that it is the
+/// Bytes of memory for the events of a location that is written. Readers take as much for each that they read, so that it is the
 /// least that the library allows.
 const CHUNK: u64 = 1 << 18;
 
@@ -58,15 +58,13 @@ struct Written {
     events: u64,
 }
 
-/// The location that is being written.
+/// A location that is being written.
 struct Location {
     at: u32,
     writer: Writer,
     written: Written,
     /// Regions of the program that it is in, outermost first.
     frames: Vec<u32>,
-    /// Requests that have begun.
-    requests: HashSet<u64, FixedState>,
 }
 
 struct Otf2<'a> {
@@ -74,7 +72,13 @@ struct Otf2<'a> {
     directory: Directory,
     trace: &'a Trace,
     first: i64,
-    location: Option<Location>,
+    rank: Option<u32>,
+    /// Locations of the rank, in the order in which they begin.
+    locations: Vec<Location>,
+    /// Which of them is written to.
+    location: usize,
+    /// Requests of the rank that have begun: another thread than the one that has begun it may complete one.
+    requests: HashSet<u64, FixedState>,
     written: Vec<Option<Written>>,
     regions: Regions,
     /// Of each call site: the regions of the program around it.
@@ -109,7 +113,10 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
         directory,
         trace,
         first,
-        location: None,
+        rank: None,
+        locations: Vec::new(),
+        location: 0,
+        requests: HashSet::default(),
         written: vec![None; trace.lanes.len()],
         regions,
         frames,
@@ -120,37 +127,55 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
     }))
 }
 
-/// Sends and receives have numbers of their own, requests of a location one for each.
+/// Sends and receives have numbers of their own, requests one for each.
 fn request(id: u64, send: bool) -> u64 {
     id << 1 | u64::from(send)
 }
 
 impl Otf2<'_> {
-    /// Begins a thread's events, and ends those of the one before.
-    fn begin_location(&mut self, at: u32) -> Result<()> {
-        if self.location.as_ref().is_some_and(|location| location.at == at) {
-            return Ok(());
+    /// Another rank is written.
+    fn begin_rank(&mut self, rank: u32) -> Result<()> {
+        if self.rank != Some(rank) {
+            self.end_rank()?;
+            self.rank = Some(rank);
+            self.accesses.next_rank();
         }
-        self.end_location()?;
-        let Some(lane) = self.trace.lanes.get(at.to_usize()) else { return Ok(()) };
-        let writer = self.archive.writer(location(lane.rank, lane.thread))?;
-        let (written, frames, requests) = (Written::default(), Vec::new(), HashSet::default());
-        self.accesses.next_location(lane.rank);
-        self.location = Some(Location { at, writer, written, frames, requests });
         Ok(())
     }
 
-    fn end_location(&mut self) -> Result<()> {
-        self.go_to(u32::MAX, self.first)?;
-        let Some(location) = self.location.take() else { return Ok(()) };
+    /// Begins a thread's events, and ends those of the rank before.
+    fn begin_location(&mut self, at: u32) -> Result<()> {
+        let Some(lane) = self.trace.lanes.get(at.to_usize()) else { return Ok(()) };
+        self.begin_rank(lane.rank)?;
+        if let Some(known) = self.locations.iter().position(|location| location.at == at) {
+            self.location = known;
+            return Ok(());
+        }
+        let writer = self.archive.writer(location(lane.rank, lane.thread))?;
+        self.location = self.locations.len();
+        self.locations.push(Location { at, writer, written: Written::default(), frames: Vec::new() });
+        Ok(())
+    }
+
+    fn end_rank(&mut self) -> Result<()> {
+        for at in 0..self.locations.len() {
+            self.location = at;
+            self.go_to(u32::MAX, self.first)?;
+        }
         self.operations.clear();
-        let written = self.written.get_mut(location.at.to_usize());
-        written.into_iter().for_each(|written| *written = Some(location.written));
-        self.archive.end(location.writer)
+        self.requests.clear();
+        for location in std::mem::take(&mut self.locations) {
+            let written = self.written.get_mut(location.at.to_usize());
+            written.into_iter().for_each(|written| *written = Some(location.written));
+            self.archive.end(location.writer)?;
+        }
+        Ok(())
     }
 
     fn record(&mut self, time: i64, record: Record) -> Result<()> {
-        let Some(Location { written, writer, .. }) = &mut self.location else { return Ok(()) };
+        let Some(Location { written, writer, .. }) = self.locations.get_mut(self.location) else {
+            return Ok(());
+        };
         // Times of a location must not go back.
         written.time = written.time.max(saturate(time.saturating_sub(self.first)));
         written.events += 1;
@@ -159,7 +184,7 @@ impl Otf2<'_> {
 
     /// Leaves the program's regions and enters others, so that it is in those around a call site.
     fn go_to(&mut self, site: u32, enter: i64) -> Result<()> {
-        let Some(location) = &mut self.location else { return Ok(()) };
+        let Some(location) = self.locations.get_mut(self.location) else { return Ok(()) };
         let wanted = self.frames.get(site.to_usize()).cloned().unwrap_or_default();
         let before = std::mem::replace(&mut location.frames, wanted.clone());
         // What comes before the first call is not known.
@@ -201,12 +226,12 @@ impl Otf2<'_> {
                 if *done {
                     return self.record(enter, Record::Send(peer));
                 }
-                self.ask(id);
+                self.requests.insert(id);
                 self.record(enter, Record::Isend(peer, id))
             }
             Exchange::Post { side, done: false } => {
                 let id = request(side.id, false);
-                self.ask(id);
+                self.requests.insert(id);
                 self.record(enter, Record::IrecvRequest(id))
             }
             Exchange::Join { part, done } => {
@@ -222,16 +247,16 @@ impl Otf2<'_> {
     /// What ends with a call.
     fn end(&mut self, call: &Call<'_>, exchange: &Exchange, exit: i64) -> Result<()> {
         match exchange {
-            Exchange::Sent { id } if self.answer(request(*id, true)) => {
+            Exchange::Sent { id } if self.requests.remove(&request(*id, true)) => {
                 self.record(exit, Record::IsendComplete(request(*id, true)))
             }
             Exchange::Received { side, .. } => {
                 let id = request(side.id, false);
-                let asked = self.answer(id);
+                let asked = self.requests.remove(&id);
                 let Some(peer) = self.peer(call, side) else { return Ok(()) };
                 self.record(exit, if asked { Record::Irecv(peer, id) } else { Record::Recv(peer) })
             }
-            Exchange::Cancelled { id, send } if self.answer(request(*id, *send)) => {
+            Exchange::Cancelled { id, send } if self.requests.remove(&request(*id, *send)) => {
                 self.record(exit, Record::Cancelled(request(*id, *send)))
             }
             Exchange::Join { part, done: true } => {
@@ -245,16 +270,6 @@ impl Otf2<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    fn ask(&mut self, id: u64) {
-        if let Some(location) = &mut self.location {
-            location.requests.insert(id);
-        }
-    }
-
-    fn answer(&mut self, id: u64) -> bool {
-        self.location.as_mut().is_some_and(|location| location.requests.remove(&id))
     }
 }
 
@@ -289,7 +304,7 @@ impl Otf2<'_> {
         let (begin, end) = phase.times;
         self.begin_location(phase.at)?;
         self.record(begin, Record::Enter(region))?;
-        if let Some(Location { written, writer, .. }) = &mut self.location {
+        if let Some(Location { written, writer, .. }) = self.locations.get_mut(self.location) {
             written.events += 1;
             self.archive.measure(
                 *writer,
@@ -302,12 +317,12 @@ impl Otf2<'_> {
 
     /// What all calls have in common, and threads without calls.
     fn write_rest(&mut self, summary: &Summary<'_>) -> Result<()> {
-        self.end_location()?;
+        self.end_rank()?;
         // Readers look for the events of all locations.
         for at in (0..).take(self.trace.lanes.len()) {
             if self.written.get(at.to_usize()).is_some_and(Option::is_none) {
                 self.begin_location(at)?;
-                self.end_location()?;
+                self.end_rank()?;
             }
         }
         self.define(summary)
@@ -317,6 +332,12 @@ impl Otf2<'_> {
 impl Format for Otf2<'_> {
     fn call(&mut self, call: &Call<'_>) -> Result<()> {
         self.write(call).with_context(|| self.directory.unwritten())
+    }
+
+    fn passed(&mut self, call: &Call<'_>) -> Result<()> {
+        self.begin_rank(call.lane.rank).with_context(|| self.directory.unwritten())?;
+        self.accesses.passed(call, self.trace);
+        Ok(())
     }
 
     fn phase(&mut self, phase: &Phase<'_>) -> Result<()> {

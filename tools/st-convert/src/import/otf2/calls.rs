@@ -12,52 +12,13 @@ use st_import::{Call, Importer, Site};
 use st_model::calls::{CallTable, Kind, Meaning, Object, Row, names};
 use st_model::num::Exact as _;
 
-use super::amounts;
 use super::definitions::{Communicator, Definitions, WORLD, parent};
+use super::requests::{Completions, Id, begun, ended};
+use super::{accesses, amounts};
 use crate::otf2::{Operation, Peer, Record};
 
 /// The communicators of an archive, by number.
 pub(super) type Communicators = HashMap<u32, Communicator, FixedState>;
-
-/// By request, in the order in which they begin: the record of its completion.
-pub(super) type Completions = Vec<Option<Record>>;
-
-/// The request of a record that begins one.
-fn begun(record: &Record) -> Option<u64> {
-    match record {
-        Record::Isend(_, id) | Record::IrecvRequest(id) | Record::CollectiveRequest(id) => Some(*id),
-        _ => None,
-    }
-}
-
-/// The request of a record that completes one.
-fn ended(record: &Record) -> Option<u64> {
-    match record {
-        Record::IsendComplete(id)
-        | Record::Irecv(_, id)
-        | Record::Cancelled(id)
-        | Record::CollectiveComplete(_, id) => Some(*id),
-        _ => None,
-    }
-}
-
-/// Finds how requests end.
-#[derive(Debug, Default)]
-pub(super) struct Survey {
-    open: HashMap<u64, usize, FixedState>,
-    pub(super) completions: Completions,
-}
-
-impl Survey {
-    pub(super) fn record(&mut self, record: &Record) {
-        if let Some(id) = begun(record) {
-            self.open.insert(id, self.completions.len());
-            self.completions.push(None);
-        } else if let Some(at) = ended(record).and_then(|id| self.open.remove(&id)) {
-            self.completions[at] = Some(*record);
-        }
-    }
-}
 
 /// What a region is.
 #[derive(Clone, Copy, Debug)]
@@ -68,13 +29,21 @@ enum What<'a> {
     Program(&'a str),
 }
 
+/// A record in a call.
+#[derive(Clone, Copy, Debug)]
+struct Noted {
+    record: Record,
+    /// Of one that begins something: which of these it is.
+    at: usize,
+}
+
 /// A call that is under way.
 #[derive(Debug)]
 struct Inside<'a> {
     name: &'a str,
     row: Option<&'static Row>,
     enter: i64,
-    records: Vec<Record>,
+    records: Vec<Noted>,
     /// Regions that it is in itself.
     nested: usize,
 }
@@ -92,14 +61,21 @@ pub(super) struct Reading<'a> {
     /// Requests that have begun so far.
     begun: usize,
     /// By number in the archive: which request it is by its order, and how the trace calls it.
-    open: HashMap<u64, (usize, String), FixedState>,
+    open: HashMap<Id, (usize, String), FixedState>,
     /// Those of which the archive does not say when they are complete, in their order.
-    untold: BTreeMap<usize, (u64, String)>,
+    untold: BTreeMap<usize, (Id, String)>,
+    /// Ranks that accesses go to which are not complete.
+    accesses: HashMap<Id, u32, FixedState>,
     regions: HashMap<u32, What<'a>, FixedState>,
     /// Functions of the program that it is in, outermost first.
     frames: Vec<&'a str>,
     inside: Option<Inside<'a>>,
 }
+
+/// What is counted of amounts, which are bytes.
+const DATATYPES: &str = "datatypes of messages and operations (MPI_BYTE stands for them)";
+/// What is counted of accesses to windows and files.
+const PLACES: &str = "displacements in windows and offsets in files (0 stands for them)";
 
 /// Parameters of a call.
 type Parameters = Map<String, Value>;
@@ -121,6 +97,7 @@ impl<'a> Reading<'a> {
             begun: 0,
             open: HashMap::default(),
             untold: BTreeMap::new(),
+            accesses: HashMap::default(),
             regions: HashMap::default(),
             frames: Vec::new(),
             inside: None,
@@ -134,16 +111,18 @@ impl<'a> Reading<'a> {
     /// If it cannot be.
     pub(super) fn record(&mut self, time: u64, record: Record) -> Result<()> {
         let now = self.definitions.ns(time);
+        let at = self.begun;
+        self.begun += usize::from(begun(&record).is_some());
         match record {
             Record::Enter(region) => self.enter(now, region),
             Record::Leave(region) => self.leave(now, region),
             _ => match &mut self.inside {
                 Some(inside) => {
-                    inside.records.push(record);
+                    inside.records.push(Noted { record, at });
                     Ok(())
                 }
                 None => {
-                    self.to.leave("messages and operations outside of functions of MPI", 1);
+                    self.to.leave("messages, operations and accesses outside of functions of MPI", 1);
                     Ok(())
                 }
             },
@@ -200,15 +179,15 @@ impl<'a> Reading<'a> {
     fn call(&mut self, inside: &Inside<'a>, exit: i64) -> Result<()> {
         let times = (inside.enter, exit);
         let kind = inside.row.map(|row| row.kind);
-        if kind == Some(Kind::Restart) && inside.records.iter().any(|record| begun(record).is_some()) {
+        if kind == Some(Kind::Restart) && inside.records.iter().any(|noted| begun(&noted.record).is_some()) {
             return self.restart(inside, times);
         }
         let (name, row) = self.plain(inside);
         let mut parameters = Map::new();
         if let Some(row) = row {
-            let request = format!("r{}", self.begun);
-            for record in &inside.records {
-                self.add(row, record, &request, &mut parameters);
+            let request = format!("r{}", inside.records.first().map_or(0, |noted| noted.at));
+            for noted in &inside.records {
+                self.add(row, noted, &request, &mut parameters);
             }
             if kind == Some(Kind::Complete) {
                 self.complete(row, &inside.records, &mut parameters);
@@ -228,7 +207,8 @@ impl<'a> Reading<'a> {
             _ => None,
         };
         let probed = inside.row.is_some_and(|row| row.kind == Kind::MatchedReceive);
-        let Some(name) = inside.records.iter().find_map(receives).filter(|_| probed) else {
+        let Some(name) = inside.records.iter().find_map(|noted| receives(&noted.record)).filter(|_| probed)
+        else {
             return (inside.name, inside.row);
         };
         self.to.leave("receives of probed messages (MPI_Recv and MPI_Irecv stand for them)", 1);
@@ -261,16 +241,16 @@ impl<'a> Reading<'a> {
     /// A start of persistent requests, whose making no record tells: as calls that begin such operations.
     fn restart(&mut self, inside: &Inside<'_>, (enter, exit): (i64, i64)) -> Result<()> {
         let mut from = enter;
-        for record in inside.records.iter().filter(|record| begun(record).is_some()) {
-            let name = match record {
+        for noted in &inside.records {
+            let name = match noted.record {
                 Record::Isend(..) => names::MPI_Isend,
                 Record::IrecvRequest(_) => names::MPI_Irecv,
                 _ => continue,
             };
             let Some(row) = CallTable::builtin().by_name(name) else { continue };
             self.to.leave("starts of persistent requests (MPI_Isend and MPI_Irecv stand for them)", 1);
-            let (request, mut parameters) = (format!("r{}", self.begun), Map::new());
-            self.add(row, record, &request, &mut parameters);
+            let (request, mut parameters) = (format!("r{}", noted.at), Map::new());
+            self.add(row, noted, &request, &mut parameters);
             self.hand_over(name, (from, exit), &parameters)?;
             from = exit;
         }
@@ -278,12 +258,17 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds what a record says of a call.
-    fn add(&mut self, row: &Row, record: &Record, request: &str, to: &mut Parameters) {
-        let completion = begun(record).map(|id| self.begin(id, request));
-        if completion.is_some() {
+    fn add(&mut self, row: &Row, noted: &Noted, request: &str, to: &mut Parameters) {
+        let Noted { record, at } = *noted;
+        let makes = row.params.iter().any(|p| p.role == "newrequest");
+        // Libraries of MPI use files of the system's.
+        let own = |id: &Id| !matches!(id, Id::Operation(file, _) if self.definitions.file(*file).is_none());
+        let id = begun(&record).filter(|id| makes && own(id));
+        let completion = id.and_then(|id| self.begin(id, at, request));
+        if id.is_some() {
             to.insert("request".into(), request.into());
         }
-        match (*record, completion.flatten()) {
+        match (record, completion) {
             (Record::Send(peer) | Record::Isend(peer, _), _) => self.message(row, true, &peer, to),
             (Record::Recv(peer), _) | (Record::IrecvRequest(_), Some(Record::Irecv(peer, _))) => {
                 self.message(row, false, &peer, to);
@@ -299,17 +284,43 @@ impl<'a> Reading<'a> {
             | (Record::CollectiveRequest(_), Some(Record::CollectiveComplete(o, _))) => {
                 self.operation(row, &o, to);
             }
-            _ => {}
+            _ => self.access(row, &record, to),
         }
     }
 
+    /// Adds what a record of a window or file says of a call.
+    fn access(&mut self, row: &Row, record: &Record, to: &mut Parameters) {
+        match *record {
+            Record::Put(access) | Record::Get(access) | Record::Atomic(access, _) => {
+                self.accesses.insert(Id::Access(access.win, access.id), access.remote);
+                self.to.leave(DATATYPES, 1);
+                self.to.leave(PLACES, 1);
+            }
+            Record::OperationBegin { handle, .. } if self.definitions.file(handle).is_some() => {
+                self.to.leave(DATATYPES, 1);
+                self.to.leave(PLACES, row.slot("offset").is_some().into());
+            }
+            Record::AccessComplete(win, id)
+            | Record::AccessRemote(win, id)
+            | Record::AccessLocal(win, id) => {
+                let id = Id::Access(win, id);
+                let remote = match record {
+                    Record::AccessLocal(..) => self.accesses.get(&id).copied(),
+                    _ => self.accesses.remove(&id),
+                };
+                accesses::synchronised(self.definitions, row, win, remote, to);
+            }
+            _ => {}
+        }
+        accesses::add(self.definitions, row, record, to);
+    }
+
     /// A request begins; how it ends is returned.
-    fn begin(&mut self, id: u64, name: &str) -> Option<Record> {
-        let at = self.begun;
-        self.begun += 1;
+    fn begin(&mut self, id: Id, at: usize, name: &str) -> Option<Record> {
         self.open.insert(id, (at, name.to_owned()));
         let completion = self.completions.get(at).copied().flatten();
-        if completion.is_none() {
+        // A call that synchronises may complete an access before the one that waits for its request.
+        if completion.is_none() || matches!(id, Id::Access(..)) {
             self.untold.insert(at, (id, name.to_owned()));
         }
         completion
@@ -328,7 +339,7 @@ impl<'a> Reading<'a> {
             to.insert("bytes".into(), peer.bytes.into());
         }
         self.communicator(peer.comm, to);
-        self.to.leave("datatypes of messages and operations (MPI_BYTE stands for them)", 1);
+        self.to.leave(DATATYPES, 1);
     }
 
     fn operation(&mut self, row: &Row, o: &Operation, to: &mut Parameters) {
@@ -340,7 +351,7 @@ impl<'a> Reading<'a> {
             self.to.leave("counts of each partner in operations (all the same)", 1);
         }
         if o.sent > 0 || o.received > 0 {
-            self.to.leave("datatypes of messages and operations (MPI_BYTE stands for them)", 1);
+            self.to.leave(DATATYPES, 1);
         }
     }
 
@@ -355,16 +366,22 @@ impl<'a> Reading<'a> {
     }
 
     /// What a call completes.
-    fn complete(&mut self, row: &Row, records: &[Record], to: &mut Parameters) {
+    fn complete(&mut self, row: &Row, records: &[Noted], to: &mut Parameters) {
         let mut completed: Vec<(String, Value)> = Vec::new();
-        for record in records {
-            let Some((at, name)) = ended(record).and_then(|id| self.open.remove(&id)) else { continue };
+        for Noted { record, .. } in records {
+            let Some(id) = ended(record) else { continue };
+            let Some((at, name)) = self.open.remove(&id) else {
+                let is_request = matches!(id, Id::Request(_));
+                self.to.leave("ends of requests that no call of their thread has begun", is_request.into());
+                continue;
+            };
             self.untold.remove(&at);
             let what = match record {
                 Record::Irecv(peer, _) => {
                     let source = self.position(peer.comm, peer.rank);
                     json!({"request": name, "source": source, "tag": peer.tag, "bytes": peer.bytes})
                 }
+                Record::OperationComplete(_, bytes, _) => json!({"request": name, "bytes": bytes}),
                 Record::Cancelled(_) => json!({"request": name, "bytes": "cancelled"}),
                 _ => json!({"request": name}),
             };

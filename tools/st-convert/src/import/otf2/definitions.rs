@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::FixedState;
 use st_import::{Definition, Importer};
 use st_model::num::{Exact as _, narrow, saturate};
-use st_model::objects::Comm;
+use st_model::objects::{Comm, Group, SharedObject};
 use st_model::ranks::RankSeq;
 
 use crate::otf2::COMPILER;
@@ -47,6 +47,29 @@ pub(super) struct Definitions {
     comms: Vec<(u32, u32, [u32; 2], u32)>,
     /// Of those that are between two groups and yet in one: how many members the first has.
     sides: HashMap<u32, u32, FixedState>,
+    /// Of windows: name and communicator.
+    windows: HashMap<u32, [u32; 2], FixedState>,
+    /// Those through which files are opened, with their names.
+    paradigms: HashMap<u32, u32, FixedState>,
+    /// Names of files.
+    files: HashMap<u32, u32, FixedState>,
+    /// Of files that are open: file, what it is opened through, communicator.
+    handles: HashMap<u32, [u32; 3], FixedState>,
+    /// Windows and open files as the trace has them ([`Definitions::share`]).
+    shared_windows: HashMap<u32, Shared, FixedState>,
+    shared_files: HashMap<u32, Shared, FixedState>,
+}
+
+/// A window or file as the trace has it.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) name: String,
+    /// Name of its communicator, if it has one.
+    pub(super) comm: Option<String>,
+    /// Of a file.
+    pub(super) path: String,
+    /// Number of its members; 0 if it is not known.
+    pub(super) members: usize,
 }
 
 /// A communicator.
@@ -118,6 +141,19 @@ impl Definitions {
     }
     pub(super) fn comm(&mut self, number: u32, name: u32, groups: [u32; 2], parent: u32) {
         self.comms.push((number, name, groups, parent));
+    }
+
+    pub(super) fn define_window(&mut self, number: u32, name: u32, comm: u32) {
+        self.windows.insert(number, [name, comm]);
+    }
+    pub(super) fn define_paradigm(&mut self, number: u32, name: u32) {
+        self.paradigms.insert(number, name);
+    }
+    pub(super) fn define_file(&mut self, number: u32, name: u32) {
+        self.files.insert(number, name);
+    }
+    pub(super) fn define_handle(&mut self, number: u32, of: [u32; 3]) {
+        self.handles.insert(number, of);
     }
 
     /// What the property [`SIDES`](crate::otf2::SIDES) says.
@@ -212,6 +248,52 @@ impl Definitions {
         all
     }
 
+    /// Says which windows, files and groups there are, and tells the trace of them.
+    pub(super) fn share(&mut self, comms: &HashMap<u32, Communicator, FixedState>, to: &mut Importer) {
+        let text = |number: &u32| self.strings.get(number).filter(|text| !text.is_empty());
+        let windows = self
+            .windows
+            .iter()
+            .map(|(number, [name, comm])| (*number, shared("window", *number, text(name), comms.get(comm))));
+        self.shared_windows = windows.collect();
+        let through_mpi = |paradigm: &u32| {
+            self.paradigms.get(paradigm).and_then(text).is_some_and(|name| name.starts_with("MPI"))
+        };
+        let files = self.handles.iter().filter(|(_, [_, through, _])| through_mpi(through));
+        let files = files.map(|(number, [file, _, comm])| {
+            let path = self.files.get(file).and_then(text);
+            (*number, shared("file", *number, path, comms.get(comm)))
+        });
+        self.shared_files = files.collect();
+        for (of, comm) in self.windows.iter().map(|(number, [_, comm])| (&self.shared_windows[number], comm))
+        {
+            describe(of, comms.get(comm), self.ranks.len(), Definition::Win, to);
+        }
+        for (number, of) in &self.shared_files {
+            let comm = self.handles.get(number).and_then(|[_, _, comm]| comms.get(comm));
+            describe(of, comm, self.ranks.len(), Definition::File, to);
+        }
+        let of_comms: HashSet<u32> = self.comms.iter().flat_map(|(_, _, groups, _)| *groups).collect();
+        for (number, members) in self.groups.iter().filter(|(number, _)| !of_comms.contains(number)) {
+            let members = self.in_range(members.as_deref().unwrap_or_default()).into_iter().collect();
+            to.define(&group_name(*number), None, 0, Definition::Group(Group { members }));
+        }
+    }
+
+    pub(super) fn window(&self, number: u32) -> Option<&Shared> {
+        self.shared_windows.get(&number)
+    }
+
+    pub(super) fn file(&self, number: u32) -> Option<&Shared> {
+        self.shared_files.get(&number)
+    }
+
+    /// What a group is called that is no communicator's.
+    pub(super) fn group_name(&self, number: u32) -> Option<String> {
+        let of_comm = self.comms.iter().any(|(_, _, groups, _)| groups.contains(&number));
+        self.groups.get(&number).filter(|_| !of_comm).map(|_| group_name(number))
+    }
+
     /// Whether these are all ranks in their order.
     fn is_all(&self, side: &[u32]) -> bool {
         side.len() == self.ranks.len() && side.iter().zip(0u32..).all(|(rank, at)| *rank == at)
@@ -221,6 +303,39 @@ impl Definitions {
         let world = self.ranks.len().to_u64();
         members.iter().filter(|member| **member < world).map(|member| narrow(*member)).collect()
     }
+}
+
+fn group_name(number: u32) -> String {
+    format!("group {number}")
+}
+
+/// A window or file, whose name in the archive others may have, too.
+fn shared(kind: &str, number: u32, called: Option<&String>, comm: Option<&Communicator>) -> Shared {
+    let called = called.cloned().unwrap_or_default();
+    Shared {
+        name: format!("{kind} {number} {called}").trim_end().into(),
+        comm: comm.map(|comm| comm.name.clone()),
+        path: called,
+        members: comm.map_or(0, |comm| if comm.name == SELF { 1 } else { comm.sides[0].len() }),
+    }
+}
+
+fn describe(
+    of: &Shared,
+    comm: Option<&Communicator>,
+    world: usize,
+    what: fn(SharedObject) -> Definition,
+    to: &mut Importer,
+) {
+    let object = |members| what(SharedObject { kind: of.name.clone(), comm: 0, members });
+    if of.comm.as_deref() == Some(SELF) {
+        for rank in (0..).take(world) {
+            to.define(&of.name, Some([rank].into_iter().collect()), 0, object([rank].into_iter().collect()));
+        }
+        return;
+    }
+    let members = comm.map(|comm| comm.sides[0].iter().copied().collect());
+    to.define(&of.name, None, 0, object(members.unwrap_or_default()));
 }
 
 fn define(of: &Communicator, to: &mut Importer) {

@@ -11,16 +11,18 @@ use anyhow::{Result, anyhow};
 use libloading::Library;
 use st_cli::InvalidStream;
 
+use super::callbacks::{
+    OnAccess, OnAsked, OnAtomic, OnClock, OnCollective, OnComm, OnCompleted, OnFence, OnFile, OnFileOpen,
+    OnGroup, OnGroupSync, OnHandle, OnInterComm, OnLocation, OnLock, OnMessage, OnNode, OnOperation,
+    OnOperationBegin, OnOperationComplete, OnParadigm, OnProcess, OnRegion, OnRegionEvent, OnRelease,
+    OnRequest, OnShared, OnString, OnWindow, Take, access_complete, access_local, access_remote, atomic,
+    cancelled, clock, collective, collective_request, comm, completed, enter, fence, file, file_close,
+    file_open, get, group, group_sync, handle, inter_comm, irecv, irecv_request, isend, isend_complete,
+    leave, location, node, operation_begin, operation_complete, paradigm, process, put, recv, region,
+    release_lock, request_lock, send, string, win_create, win_destroy, window,
+};
 use super::definitions::Definitions;
-use crate::otf2::{Handle, Operation, Peer, Record, functions, library, text};
-
-/// Attributes of an event, which nobody asks for.
-type List = *mut c_void;
-type Code = c_int;
-/// `OTF2_CALLBACK_SUCCESS`.
-const GO_ON: Code = 0;
-/// `OTF2_CALLBACK_INTERRUPT`.
-const STOP: Code = 1;
+use crate::otf2::{Handle, Record, functions, library, text};
 
 type OnError =
     unsafe extern "C" fn(Handle, *const c_char, u64, *const c_char, c_int, *const c_char, Handle) -> c_int;
@@ -57,6 +59,10 @@ functions! {
     on_group = "GlobalDefReaderCallbacks_SetGroupCallback"(Handle, OnGroup) -> c_int;
     on_comm = "GlobalDefReaderCallbacks_SetCommCallback"(Handle, OnComm) -> c_int;
     on_inter_comm = "GlobalDefReaderCallbacks_SetInterCommCallback"(Handle, OnInterComm) -> c_int;
+    on_window = "GlobalDefReaderCallbacks_SetRmaWinCallback"(Handle, OnWindow) -> c_int;
+    on_paradigm = "GlobalDefReaderCallbacks_SetIoParadigmCallback"(Handle, OnParadigm) -> c_int;
+    on_file = "GlobalDefReaderCallbacks_SetIoRegularFileCallback"(Handle, OnFile) -> c_int;
+    on_handle = "GlobalDefReaderCallbacks_SetIoHandleCallback"(Handle, OnHandle) -> c_int;
     new_events = "EvtReaderCallbacks_New"() -> Handle;
     delete_events = "EvtReaderCallbacks_Delete"(Handle) -> ();
     on_enter = "EvtReaderCallbacks_SetEnterCallback"(Handle, OnRegionEvent) -> c_int;
@@ -73,58 +79,57 @@ functions! {
         "EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback"(Handle, OnRequest) -> c_int;
     on_collective_complete =
         "EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback"(Handle, OnCompleted) -> c_int;
+    on_win_create = "EvtReaderCallbacks_SetRmaWinCreateCallback"(Handle, OnShared) -> c_int;
+    on_win_destroy = "EvtReaderCallbacks_SetRmaWinDestroyCallback"(Handle, OnShared) -> c_int;
+    on_put = "EvtReaderCallbacks_SetRmaPutCallback"(Handle, OnAccess) -> c_int;
+    on_get = "EvtReaderCallbacks_SetRmaGetCallback"(Handle, OnAccess) -> c_int;
+    on_atomic = "EvtReaderCallbacks_SetRmaAtomicCallback"(Handle, OnAtomic) -> c_int;
+    on_access_complete = "EvtReaderCallbacks_SetRmaOpCompleteBlockingCallback"(Handle, OnOperation) -> c_int;
+    on_access_local = "EvtReaderCallbacks_SetRmaOpCompleteNonBlockingCallback"(Handle, OnOperation) -> c_int;
+    on_access_remote = "EvtReaderCallbacks_SetRmaOpCompleteRemoteCallback"(Handle, OnOperation) -> c_int;
+    on_fence = "EvtReaderCallbacks_SetRmaCollectiveEndCallback"(Handle, OnFence) -> c_int;
+    on_group_sync = "EvtReaderCallbacks_SetRmaGroupSyncCallback"(Handle, OnGroupSync) -> c_int;
+    on_request_lock = "EvtReaderCallbacks_SetRmaRequestLockCallback"(Handle, OnLock) -> c_int;
+    on_release_lock = "EvtReaderCallbacks_SetRmaReleaseLockCallback"(Handle, OnRelease) -> c_int;
+    on_file_open = "EvtReaderCallbacks_SetIoCreateHandleCallback"(Handle, OnFileOpen) -> c_int;
+    on_file_close = "EvtReaderCallbacks_SetIoDestroyHandleCallback"(Handle, OnShared) -> c_int;
+    on_operation_begin = "EvtReaderCallbacks_SetIoOperationBeginCallback"(Handle, OnOperationBegin) -> c_int;
+    on_operation_complete =
+        "EvtReaderCallbacks_SetIoOperationCompleteCallback"(Handle, OnOperationComplete) -> c_int;
 }
-
-type OnClock = unsafe extern "C" fn(*mut Definitions, u64, u64, u64, u64) -> Code;
-type OnString = unsafe extern "C" fn(*mut Definitions, u32, *const c_char) -> Code;
-type OnNode = unsafe extern "C" fn(*mut Definitions, u32, u32, u32, u32) -> Code;
-type OnProcess = unsafe extern "C" fn(*mut Definitions, u32, u32, u8, u32, u32) -> Code;
-type OnLocation = unsafe extern "C" fn(*mut Definitions, u64, u32, u8, u64, u32) -> Code;
-type OnRegion =
-    unsafe extern "C" fn(*mut Definitions, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> Code;
-type OnGroup = unsafe extern "C" fn(*mut Definitions, u32, u32, u8, u8, u32, u32, *const u64) -> Code;
-type OnComm = unsafe extern "C" fn(*mut Definitions, u32, u32, u32, u32, u32) -> Code;
-type OnInterComm = unsafe extern "C" fn(*mut Definitions, u32, u32, u32, u32, u32, u32) -> Code;
-type OnRegionEvent = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32) -> Code;
-type OnMessage = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u32, u64) -> Code;
-type OnAsked = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u32, u64, u64) -> Code;
-type OnRequest = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u64) -> Code;
-type OnCollective = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u8, u32, u32, u64, u64) -> Code;
-type OnCompleted =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u8, u32, u32, u64, u64, u64) -> Code;
 
 unsafe extern "C" {
     /// Of the C library: gives back what the library allocates for its callers.
     fn free(of: *mut c_void);
 }
 
-/// What events of a location are handed to, and what was wrong with one.
-struct Take<'a> {
-    take: &'a mut dyn FnMut(u64, Record) -> Result<()>,
-    failed: Option<anyhow::Error>,
-}
-
-/// Hands an event on.
-fn take(to: *mut Take<'_>, time: u64, record: Record) -> Code {
-    // SAFETY: the library passes on what `Archive::events` has registered, which lives until all events are read, and is used by
-    // nothing else meanwhile.
-    let Some(to) = (unsafe { to.as_mut() }) else { return STOP };
-    match (to.take)(time, record) {
-        Ok(()) => GO_ON,
-        Err(error) => {
-            to.failed = Some(error);
-            STOP
+impl Functions {
+    /// Asks for the records of windows and files.
+    ///
+    /// # Safety
+    ///
+    /// The set of callbacks is one of events, and not deleted.
+    unsafe fn on_accesses(&self, set: Handle) {
+        // SAFETY: the caller's promise; callbacks have the types of the headers.
+        unsafe {
+            (self.on_win_create)(set, win_create);
+            (self.on_win_destroy)(set, win_destroy);
+            (self.on_put)(set, put);
+            (self.on_get)(set, get);
+            (self.on_atomic)(set, atomic);
+            (self.on_access_complete)(set, access_complete);
+            (self.on_access_local)(set, access_local);
+            (self.on_access_remote)(set, access_remote);
+            (self.on_fence)(set, fence);
+            (self.on_group_sync)(set, group_sync);
+            (self.on_request_lock)(set, request_lock);
+            (self.on_release_lock)(set, release_lock);
+            (self.on_file_open)(set, file_open);
+            (self.on_file_close)(set, file_close);
+            (self.on_operation_begin)(set, operation_begin);
+            (self.on_operation_complete)(set, operation_complete);
         }
     }
-}
-
-/// Enters a definition.
-fn define(to: *mut Definitions, enter: impl FnOnce(&mut Definitions)) -> Code {
-    // SAFETY: the library passes on what `Archive::definitions` has registered, which lives until all definitions are read, and is
-    // used by nothing else meanwhile.
-    let Some(to) = (unsafe { to.as_mut() }) else { return STOP };
-    enter(to);
-    GO_ON
 }
 
 unsafe extern "C" fn ignore(
@@ -137,170 +142,6 @@ unsafe extern "C" fn ignore(
     _: Handle,
 ) -> c_int {
     code
-}
-
-unsafe extern "C" fn clock(to: *mut Definitions, ticks: u64, offset: u64, _: u64, date: u64) -> Code {
-    define(to, |to| to.clock(ticks, offset, date))
-}
-
-unsafe extern "C" fn string(to: *mut Definitions, number: u32, text: *const c_char) -> Code {
-    let Some(text) = NonNull::new(text.cast_mut()) else { return GO_ON };
-    // SAFETY: strings of definitions end with NUL and live until the callback returns.
-    let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned();
-    define(to, |to| to.string(number, text))
-}
-
-unsafe extern "C" fn node(to: *mut Definitions, number: u32, name: u32, _: u32, _: u32) -> Code {
-    define(to, |to| to.node(number, name))
-}
-
-unsafe extern "C" fn process(to: *mut Definitions, number: u32, _: u32, _: u8, node: u32, _: u32) -> Code {
-    define(to, |to| to.process(number, node))
-}
-
-unsafe extern "C" fn location(
-    to: *mut Definitions,
-    number: u64,
-    _: u32,
-    _: u8,
-    _: u64,
-    process: u32,
-) -> Code {
-    define(to, |to| to.location(number, process))
-}
-
-unsafe extern "C" fn region(
-    to: *mut Definitions,
-    number: u32,
-    name: u32,
-    _: u32,
-    _: u32,
-    _: u8,
-    paradigm: u8,
-    _: u32,
-    _: u32,
-    _: u32,
-    _: u32,
-) -> Code {
-    define(to, |to| to.region(number, name, paradigm))
-}
-
-unsafe extern "C" fn group(
-    to: *mut Definitions,
-    number: u32,
-    _: u32,
-    kind: u8,
-    _: u8,
-    _: u32,
-    length: u32,
-    members: *const u64,
-) -> Code {
-    let members = match (NonNull::new(members.cast_mut()), usize::try_from(length)) {
-        // SAFETY: there are so many members, which live until the callback returns.
-        (Some(members), Ok(n)) => unsafe { std::slice::from_raw_parts(members.as_ptr(), n) },
-        _ => &[],
-    };
-    define(to, |to| to.group(number, kind, members))
-}
-
-unsafe extern "C" fn comm(
-    to: *mut Definitions,
-    number: u32,
-    name: u32,
-    group: u32,
-    parent: u32,
-    _: u32,
-) -> Code {
-    define(to, |to| to.comm(number, name, [group, group], parent))
-}
-
-unsafe extern "C" fn inter_comm(
-    to: *mut Definitions,
-    number: u32,
-    name: u32,
-    a: u32,
-    b: u32,
-    common: u32,
-    _: u32,
-) -> Code {
-    define(to, |to| to.comm(number, name, [a, b], common))
-}
-
-unsafe extern "C" fn enter(_: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, region: u32) -> Code {
-    take(to, time, Record::Enter(region))
-}
-
-unsafe extern "C" fn leave(_: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, region: u32) -> Code {
-    take(to, time, Record::Leave(region))
-}
-
-/// Defines functions that are called back with the two kinds of messages.
-macro_rules! messages {
-    ($($name:ident $asked:ident $record:ident $asked_record:ident;)*) => {$(
-        unsafe extern "C" fn $name(
-            _: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, rank: u32, comm: u32, tag: u32, bytes: u64,
-        ) -> Code {
-            take(to, time, Record::$record(Peer { rank, comm, tag, bytes }))
-        }
-
-        unsafe extern "C" fn $asked(
-            _: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, rank: u32, comm: u32, tag: u32, bytes: u64, id: u64,
-        ) -> Code {
-            take(to, time, Record::$asked_record(Peer { rank, comm, tag, bytes }, id))
-        }
-    )*};
-}
-
-messages! {
-    send isend Send Isend;
-    recv irecv Recv Irecv;
-}
-
-/// Defines functions that are called back with a request.
-macro_rules! requests {
-    ($($name:ident $record:ident;)*) => {$(
-        unsafe extern "C" fn $name(_: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, id: u64) -> Code {
-            take(to, time, Record::$record(id))
-        }
-    )*};
-}
-
-requests! {
-    isend_complete IsendComplete;
-    irecv_request IrecvRequest;
-    cancelled Cancelled;
-    collective_request CollectiveRequest;
-}
-
-unsafe extern "C" fn collective(
-    _: u64,
-    time: u64,
-    _: u64,
-    to: *mut Take<'_>,
-    _: List,
-    kind: u8,
-    comm: u32,
-    root: u32,
-    sent: u64,
-    received: u64,
-) -> Code {
-    take(to, time, Record::CollectiveEnd(Operation { kind, comm, root, sent, received }))
-}
-
-unsafe extern "C" fn completed(
-    _: u64,
-    time: u64,
-    _: u64,
-    to: *mut Take<'_>,
-    _: List,
-    kind: u8,
-    comm: u32,
-    root: u32,
-    sent: u64,
-    received: u64,
-    id: u64,
-) -> Code {
-    take(to, time, Record::CollectiveComplete(Operation { kind, comm, root, sent, received }, id))
 }
 
 /// An archive being read.
@@ -373,6 +214,10 @@ impl Archive {
             (f.on_group)(set, group);
             (f.on_comm)(set, comm);
             (f.on_inter_comm)(set, inter_comm);
+            (f.on_window)(set, window);
+            (f.on_paradigm)(set, paradigm);
+            (f.on_file)(set, file);
+            (f.on_handle)(set, handle);
             (f.register_global)(of, global, set, (&raw mut to).cast());
             (f.delete_global)(set);
             (f.read_global)(of, global, &raw mut read)
@@ -437,6 +282,7 @@ impl Archive {
             (f.on_collective)(set, collective);
             (f.on_collective_request)(set, collective_request);
             (f.on_collective_complete)(set, completed);
+            f.on_accesses(set);
             (f.register_events)(of, events, set, (&raw mut take).cast());
             (f.delete_events)(set);
             let code = (f.read_events)(of, events, &raw mut read);

@@ -3,10 +3,13 @@
 //! A location is a thread, its process a rank. Regions of functions of MPI are calls, with what their records say; those of other
 //! functions around them are call sites.
 
+mod accesses;
 mod amounts;
+mod callbacks;
 mod calls;
 mod definitions;
 mod library;
+mod requests;
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +18,9 @@ use st_cli::{InvalidStream, UsageError};
 use st_import::Importer;
 use st_model::header::{Clock, Header};
 
-use self::calls::{Reading, Survey};
+use self::calls::Reading;
 use self::library::Archive;
+use self::requests::Survey;
 use super::source::{Imported, Opened, Source};
 use crate::otf2::{NAME, PROGRAM, SIDES};
 
@@ -75,6 +79,7 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let mut importer = Importer::new(world, false);
     definitions.hosts(&mut importer);
     let communicators = definitions.communicators(&mut importer);
+    definitions.share(&communicators, &mut importer);
     let located = definitions.located();
     let all: Vec<u64> = located.iter().map(|(_, location)| *location).collect();
     archive.select(&all).map_err(wrong)?;
