@@ -3,6 +3,7 @@
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use st_cli::options::Talk;
 use st_cli::quantity::{memory, within};
+use st_model::sketch::histogram::Binning;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -31,6 +32,15 @@ pub struct Args {
     /// few bins, statistics, or nothing
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Recording")]
     pub time: Time,
+    /// With --time hist: bins of each histogram
+    #[arg(long, value_name = "N", default_value_t = Binning::DEFAULT.bins(), value_parser = clap::value_parser!(u32).range(1..=64),
+          help_heading = "Recording")]
+    pub hist_bins: u32,
+    /// With --time hist: how much more than its share of the durations a bin holds before it is split at its mean, and two others are
+    /// united in its place: the more, the less even and the steadier bins are
+    #[arg(long, value_name = "PERCENT", default_value_t = Binning::DEFAULT.excess(),
+          value_parser = clap::value_parser!(u32).range(0..=1000), help_heading = "Recording")]
+    pub hist_smooth: u32,
     /// After this much per rank exact times stop, and sketches go on. Looked at about every 16,384 events of a thread; --time sketch has none
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory, help_heading = "Recording")]
     pub time_budget: u64,
@@ -219,7 +229,7 @@ libst_pmpi.so, and then:
   ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
   ST_JOBS         a directory in which jobs that have the same ST_OUTPUT number themselves: those after the first record into
                   job-2, job-3, ... there; without it they replace each other's streams
-  ST_TIME         columns, sketch, hist, stats or none (--time)
+  ST_TIME         columns, sketch, hist, hist:BINS:PERCENT, stats or none (--time, --hist-bins, --hist-smooth)
   ST_TIME_BUDGET  a size (--time-budget)
   ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT:PERCENT (--fold, --fold-window, --fold-ratio,
                   --fold-common)
@@ -308,7 +318,7 @@ pub enum Time {
     Columns,
     /// Sketches: distributions with an error of 1 %
     Sketch,
-    /// Histograms of five balanced bins, as the papers have them
+    /// Histograms of few balanced bins, as the papers have them
     Hist,
     /// Number, sum, sum of squares, shortest and longest
     Stats,
@@ -336,11 +346,11 @@ impl Args {
     #[must_use]
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let time = match self.time {
-            Time::Columns => "columns",
-            Time::Sketch => "sketch",
-            Time::Hist => "hist",
-            Time::Stats => "stats",
-            Time::None => "none",
+            Time::Columns => "columns".to_owned(),
+            Time::Sketch => "sketch".to_owned(),
+            Time::Hist => format!("hist:{}:{}", self.hist_bins, self.hist_smooth),
+            Time::Stats => "stats".to_owned(),
+            Time::None => "none".to_owned(),
         };
         let clock = match self.clock {
             None => "",

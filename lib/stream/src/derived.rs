@@ -21,7 +21,7 @@ const EACH: u64 = 1 << 10;
 const TURNS: u64 = 16;
 
 /// What sketches keep beside their totals, by its number.
-const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Totals, Shape::Bins];
+const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Totals, Shape::BINS];
 
 const WRONG: DecodeError = DecodeError::Invalid("sketches that do not follow from exact times");
 

@@ -7,6 +7,7 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 use st_model::sites::Similar;
 use st_model::sketch::Shape;
+use st_model::sketch::histogram::Binning;
 use std::env;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) jobs: Option<PathBuf>,
     /// `ST_TIME`: `columns` (exact), `sketch`, `hist`, `stats` or `none`.
     pub(crate) time: String,
+    /// How histograms are kept: `hist:BINS:PERCENT`.
+    pub(crate) binning: Binning,
     /// `ST_TIME_BUDGET`: after this many bytes exact times stop.
     pub(crate) time_budget: u64,
     /// `ST_FOLD`: how loops are found.
@@ -79,8 +82,15 @@ impl Settings {
         let Some(output) = env::var_os("ST_OUTPUT").filter(|v| !v.is_empty()) else { return Ok(None) };
         let get = |name: &str| env::var(name).ok().filter(|v| !v.is_empty());
         let mut time = get("ST_TIME").unwrap_or_else(|| "columns".into());
+        let mut binning = Binning::DEFAULT;
+        if let Some(how) = time.strip_prefix("hist:") {
+            binning = how.parse().map_err(|e| format!("ST_TIME={time}: {e}"))?;
+            time = "hist".into();
+        }
         if !matches!(time.as_str(), "columns" | "sketch" | "hist" | "stats" | "none") {
-            return Err(format!("ST_TIME={time}: not columns, sketch, hist, stats or none"));
+            return Err(format!(
+                "ST_TIME={time}: not columns, sketch, hist, hist:BINS:PERCENT, stats or none"
+            ));
         }
         let time_budget = get("ST_TIME_BUDGET")
             .map_or(Ok(TIME_BUDGET), |v| memory(&v).map_err(|e| format!("ST_TIME_BUDGET: {e}")))?;
@@ -135,6 +145,7 @@ impl Settings {
             output: output.into(),
             jobs: get("ST_JOBS").map(PathBuf::from),
             time,
+            binning,
             time_budget,
             fold,
             similar,
@@ -157,7 +168,7 @@ impl Settings {
     /// What the recorder keeps beside the structure.
     pub(crate) fn recorder_options(&self) -> Options {
         let shape = match self.time.as_str() {
-            "hist" => Shape::Bins,
+            "hist" => Shape::Bins(self.binning),
             "stats" => Shape::Totals,
             _ => Shape::Buckets,
         };

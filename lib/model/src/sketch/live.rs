@@ -85,7 +85,7 @@ impl LiveSketch {
         match self.shape {
             // What is kept of them is chosen when all are there.
             Shape::Buckets | Shape::Quantiles => return self.widen(b),
-            Shape::Bins => self.bins.add(ns),
+            Shape::Bins(how) => self.bins.add(ns, how),
             Shape::Totals => {}
         }
         self.count += 1;
@@ -122,7 +122,11 @@ impl LiveSketch {
         if sketch.count == 0 {
             return Self::new(shape);
         }
-        let shape = sketch.shape();
+        let shape = match (sketch.shape(), shape) {
+            // How even bins are kept is not told by them.
+            (Shape::Bins(_), Shape::Bins(how)) => Shape::Bins(how),
+            (own, _) => own,
+        };
         let low = sketch.buckets().next().map_or(0, |(first, _)| usize::from(first));
         let mut window = Vec::new();
         for (b, n) in sketch.buckets() {
@@ -147,7 +151,7 @@ impl LiveSketch {
             Sketch { count, sum, squares, min: (!inverse_min, rank), max: (max, rank), ..Sketch::default() };
         match shape {
             Shape::Buckets | Shape::Quantiles => {}
-            Shape::Bins => return Sketch { detail: Detail::Bins(bins), ..totals },
+            Shape::Bins(_) => return Sketch { detail: Detail::Bins(bins), ..totals },
             Shape::Totals => return Sketch::from_totals(totals),
         }
         let buckets = window.into_iter().enumerate().filter(|(_, n)| *n > 0);
@@ -168,7 +172,7 @@ mod tests {
                 1..6,
             ),
         ) {
-            for shape in [Shape::Buckets, Shape::Bins, Shape::Quantiles, Shape::Totals] {
+            for shape in [Shape::Buckets, Shape::BINS, Shape::Quantiles, Shape::Totals] {
                 let (mut together, mut apart) = (LiveSketch::new(shape), LiveSketch::new(shape));
                 for lot in &lots {
                     together.add_all(lot);
