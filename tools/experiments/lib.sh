@@ -111,6 +111,17 @@ eztraced() {
     timeout 1800 "$mpirun" -n "$ranks" eztrace -t openmpi -o "$out" "$@"
 }
 
+# What st-record's --time keeps, with its further options, in words.
+kept_of() {
+    case $1 in
+        stats) echo "statistics" ;;
+        hist) echo "5 bins" ;;
+        "hist --hist-bins "*) echo "${1##* } bins" ;;
+        sketch) echo "distributions" ;;
+        columns) echo "exact times" ;;
+    esac
+}
+
 # Bytes of a trace without its times, header and proofs: structure, parameters, objects and call sites.
 structure() {
     frames 'STRUCT|OBJECTS|SITES' "$1" | awk '{ print $2 }'
