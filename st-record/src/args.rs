@@ -99,6 +99,22 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["no_sync", "only"],
           help_heading = "Recording")]
     pub reduce_every: Option<f64>,
+    /// With --merge: of these parameters keep how often each value was, not which call had it, where that takes less room
+    ///
+    /// As st-merge --histogram does, which says what that is. The trace says so, and streams of the ranks that stay have all values.
+    #[arg(
+        long,
+        value_name = "KINDS",
+        value_enum,
+        value_delimiter = ',',
+        requires = "merged",
+        help_heading = "Recording"
+    )]
+    pub histogram: Vec<Param>,
+    /// Values from which on --histogram makes a histogram, 1 is always (default: where it takes less room)
+    #[arg(long, value_name = "N", requires = "histogram", value_parser = clap::value_parser!(u32).range(1..),
+          help_heading = "Recording")]
+    pub histogram_threshold: Option<u32>,
     /// With --merge: how long a rank waits for others in MPI_Finalize or an interim reduction, and an eighth of that more
     /// for each level of the tree that they form (default: 20)
     #[arg(long, value_name = "TIME", requires = "merged", value_parser = patience, help_heading = "Recording")]
@@ -243,6 +259,7 @@ libst_pmpi.so, and then:
   ST_MERGE        cluster, plain or reference (--merge)
   ST_MERGE_TIMEOUT seconds (--merge-timeout)
   ST_REDUCE_EVERY seconds (--reduce-every)
+  ST_HISTOGRAM    some of dest, source and count, separated by commas, or that and :N (--histogram, --histogram-threshold)
   ST_QUIET        1: say nothing but errors (--quiet)
   ST_LIBRARY_PATH a directory to look for the recorder in first
 
@@ -296,6 +313,17 @@ pub enum Merge {
     Plain,
     /// Clusters are those of `st-cluster --signature reference`, to compare with: of ranks that differ in no parameter
     Reference,
+}
+
+/// A parameter of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Param {
+    /// Destinations
+    Dest,
+    /// Sources, also those that wildcards received from
+    Source,
+    /// Numbers of elements, and the bytes received
+    Count,
 }
 
 /// A clock.
@@ -393,6 +421,13 @@ impl Args {
         };
         let patience = self.merge_timeout.map(|s| s.to_string()).unwrap_or_default();
         let every = self.reduce_every.map(|s| s.to_string()).unwrap_or_default();
+        let kinds = self.histogram.iter().map(|kind| match kind {
+            Param::Dest => "dest",
+            Param::Source => "source",
+            Param::Count => "count",
+        });
+        let mut histogram = kinds.collect::<Vec<_>>().join(",");
+        histogram.extend(self.histogram_threshold.map(|n| format!(":{n}")));
         let named = [
             ("ST_CLOCK", clock),
             ("ST_ONLY", only),
@@ -400,6 +435,7 @@ impl Args {
             ("ST_MERGE", merge),
             ("ST_MERGE_TIMEOUT", &patience),
             ("ST_REDUCE_EVERY", &every),
+            ("ST_HISTOGRAM", &histogram),
         ];
         let set = named.into_iter().filter(|(_, v)| !v.is_empty());
         all.extend(set.map(|(n, v)| (n, v.into())));
@@ -470,6 +506,27 @@ mod tests {
         assert!(g.environment().contains(&("ST_MERGE", "plain".into())) && g.command.len() == 2);
         let h = Args::parse_from(["st-record", "--reduce-every", "1.5h", "--merge-timeout=3", "x"]);
         assert!(h.environment().contains(&("ST_REDUCE_EVERY", "5400".into())) && h.merge.is_none());
+        let i = Args::parse_from([
+            "st-record",
+            "--merge",
+            "--histogram=dest,count",
+            "--histogram-threshold",
+            "8",
+            "x",
+        ]);
+        assert!(i.environment().contains(&("ST_HISTOGRAM", "dest,count:8".into())));
+        assert!(Args::try_parse_from(["st-record", "--histogram", "dest", "x"]).is_err(), "without --merge");
+        let j = Args::parse_from([
+            "st-record",
+            "--time",
+            "hist",
+            "--hist-bins",
+            "10",
+            "--hist-smooth",
+            "20",
+            "x",
+        ]);
+        assert!(j.environment().contains(&("ST_TIME", "hist:10:20".into())));
         let times = ["90", "90s", "10m", "2h", "1d"].map(|t| time(t).unwrap().to_string());
         assert_eq!(times, ["90", "90", "600", "7200", "86400"]);
         for wrong in ["", "m", "10M", "0", "-1s", "nan", "400d", "1hm"] {
