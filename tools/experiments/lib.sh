@@ -33,6 +33,12 @@ by() {
 # Ranks of programs that are timed: where there are more than processors they wait for these.
 processors=$(nproc)
 
+# The user's programs are named and run from where their file is: make has gone elsewhere.
+if [ -n "${PROGRAMS-}" ]; then
+    PROGRAMS=$(realpath "$PROGRAMS")
+    cd "${PROGRAMS%/*}"
+fi
+
 # The programs of the user's file, NAME RANKS,RANKS… COMMAND… on each line; # begins a comment.
 users() { if [ -n "${PROGRAMS-}" ]; then sed 's/#.*//; /^[[:space:]]*$/d' "$PROGRAMS"; fi; }
 
