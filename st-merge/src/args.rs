@@ -95,19 +95,19 @@ pub struct Args {
     pub drop_tags: bool,
     /// Keep of these parameters how often each value was, not which call had it
     ///
-    /// Of messages only. Where the streams of a parameter of a call site hold as many values as --histogram-threshold says, a
-    /// histogram over all ranks takes their place: exact for peers, which are counted relative to the rank where that
+    /// Of messages only. Where that takes less room, or the streams of a parameter of a call site hold as many values as
+    /// --histogram-threshold says, a histogram over all ranks takes their place: exact for peers, which are counted relative to the rank where that
     /// leaves fewer, and of at most about 64 bins for counts, whose number and sum stay exact. The trace says so (as
     /// st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time, and
     /// so does st-replay; st-sync and st-stat violations refuse such a trace.
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub histogram: Vec<ParamKind>,
-    /// Values from which on --histogram makes a histogram; 1 is always
+    /// Values from which on --histogram makes a histogram, 1 is always (default: where it takes less room)
     ///
     /// Those that are stored in the end, all ranks together, once no rule predicts them. A parameter that never changes
     /// stays as it is.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "histogram", value_parser = clap::value_parser!(u32).range(1..))]
-    pub histogram_threshold: u32,
+    #[arg(long, value_name = "N", requires = "histogram", value_parser = clap::value_parser!(u32).range(1..))]
+    pub histogram_threshold: Option<u32>,
     /// Keep distributions of times as the ranks have recorded them, in buckets of 1 %
     ///
     /// Else the merged trace keeps of each the durations at twelve fixed ranks (shortest, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9 %,
@@ -161,7 +161,7 @@ impl Args {
     pub(crate) fn lossy(&self) -> Lossy {
         Lossy {
             histogram: self.histogram.clone(),
-            threshold: self.histogram_threshold.to_usize(),
+            threshold: self.histogram_threshold.map(Exact::to_usize),
             force_merge: self.forced.force_merge.clone(),
         }
     }

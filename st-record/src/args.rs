@@ -3,6 +3,7 @@
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use st_cli::options::Talk;
 use st_cli::quantity::{memory, within};
+use st_model::sketch::histogram::Binning;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -31,6 +32,15 @@ pub struct Args {
     /// few bins, statistics, or nothing
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Recording")]
     pub time: Time,
+    /// With --time hist: bins of each histogram
+    #[arg(long, value_name = "N", default_value_t = Binning::DEFAULT.bins(), value_parser = clap::value_parser!(u32).range(1..=64),
+          help_heading = "Recording")]
+    pub hist_bins: u32,
+    /// With --time hist: how much more than its share of the durations a bin holds before it is split at its mean, and two others are
+    /// united in its place: the more, the less even and the steadier bins are
+    #[arg(long, value_name = "PERCENT", default_value_t = Binning::DEFAULT.excess(),
+          value_parser = clap::value_parser!(u32).range(0..=1000), help_heading = "Recording")]
+    pub hist_smooth: u32,
     /// After this much per rank exact times stop, and sketches go on. Looked at about every 16,384 events of a thread; --time sketch has none
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory, help_heading = "Recording")]
     pub time_budget: u64,
@@ -89,6 +99,22 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["no_sync", "only"],
           help_heading = "Recording")]
     pub reduce_every: Option<f64>,
+    /// With --merge: of these parameters keep how often each value was, not which call had it, where that takes less room
+    ///
+    /// As st-merge --histogram does, which says what that is. The trace says so, and streams of the ranks that stay have all values.
+    #[arg(
+        long,
+        value_name = "KINDS",
+        value_enum,
+        value_delimiter = ',',
+        requires = "merged",
+        help_heading = "Recording"
+    )]
+    pub histogram: Vec<Param>,
+    /// Values from which on --histogram makes a histogram, 1 is always (default: where it takes less room)
+    #[arg(long, value_name = "N", requires = "histogram", value_parser = clap::value_parser!(u32).range(1..),
+          help_heading = "Recording")]
+    pub histogram_threshold: Option<u32>,
     /// With --merge: how long a rank waits for others in MPI_Finalize or an interim reduction, and an eighth of that more
     /// for each level of the tree that they form (default: 20)
     #[arg(long, value_name = "TIME", requires = "merged", value_parser = patience, help_heading = "Recording")]
@@ -219,7 +245,7 @@ libst_pmpi.so, and then:
   ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
   ST_JOBS         a directory in which jobs that have the same ST_OUTPUT number themselves: those after the first record into
                   job-2, job-3, ... there; without it they replace each other's streams
-  ST_TIME         columns, sketch, hist, stats or none (--time)
+  ST_TIME         columns, sketch, hist, hist:BINS:PERCENT, stats or none (--time, --hist-bins, --hist-smooth)
   ST_TIME_BUDGET  a size (--time-budget)
   ST_FOLD         none, exact, approx or approx:WINDOW:PERCENT:PERCENT (--fold, --fold-window, --fold-ratio,
                   --fold-common)
@@ -233,6 +259,7 @@ libst_pmpi.so, and then:
   ST_MERGE        cluster, plain or reference (--merge)
   ST_MERGE_TIMEOUT seconds (--merge-timeout)
   ST_REDUCE_EVERY seconds (--reduce-every)
+  ST_HISTOGRAM    some of dest, source and count, separated by commas, or that and :N (--histogram, --histogram-threshold)
   ST_QUIET        1: say nothing but errors (--quiet)
   ST_LIBRARY_PATH a directory to look for the recorder in first
 
@@ -288,6 +315,17 @@ pub enum Merge {
     Reference,
 }
 
+/// A parameter of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Param {
+    /// Destinations
+    Dest,
+    /// Sources, also those that wildcards received from
+    Source,
+    /// Numbers of elements, and the bytes received
+    Count,
+}
+
 /// A clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Clock {
@@ -308,7 +346,7 @@ pub enum Time {
     Columns,
     /// Sketches: distributions with an error of 1 %
     Sketch,
-    /// Histograms of five balanced bins, as the papers have them
+    /// Histograms of few balanced bins, as the papers have them
     Hist,
     /// Number, sum, sum of squares, shortest and longest
     Stats,
@@ -336,11 +374,11 @@ impl Args {
     #[must_use]
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let time = match self.time {
-            Time::Columns => "columns",
-            Time::Sketch => "sketch",
-            Time::Hist => "hist",
-            Time::Stats => "stats",
-            Time::None => "none",
+            Time::Columns => "columns".to_owned(),
+            Time::Sketch => "sketch".to_owned(),
+            Time::Hist => format!("hist:{}:{}", self.hist_bins, self.hist_smooth),
+            Time::Stats => "stats".to_owned(),
+            Time::None => "none".to_owned(),
         };
         let clock = match self.clock {
             None => "",
@@ -383,6 +421,13 @@ impl Args {
         };
         let patience = self.merge_timeout.map(|s| s.to_string()).unwrap_or_default();
         let every = self.reduce_every.map(|s| s.to_string()).unwrap_or_default();
+        let kinds = self.histogram.iter().map(|kind| match kind {
+            Param::Dest => "dest",
+            Param::Source => "source",
+            Param::Count => "count",
+        });
+        let mut histogram = kinds.collect::<Vec<_>>().join(",");
+        histogram.extend(self.histogram_threshold.map(|n| format!(":{n}")));
         let named = [
             ("ST_CLOCK", clock),
             ("ST_ONLY", only),
@@ -390,6 +435,7 @@ impl Args {
             ("ST_MERGE", merge),
             ("ST_MERGE_TIMEOUT", &patience),
             ("ST_REDUCE_EVERY", &every),
+            ("ST_HISTOGRAM", &histogram),
         ];
         let set = named.into_iter().filter(|(_, v)| !v.is_empty());
         all.extend(set.map(|(n, v)| (n, v.into())));
@@ -460,6 +506,27 @@ mod tests {
         assert!(g.environment().contains(&("ST_MERGE", "plain".into())) && g.command.len() == 2);
         let h = Args::parse_from(["st-record", "--reduce-every", "1.5h", "--merge-timeout=3", "x"]);
         assert!(h.environment().contains(&("ST_REDUCE_EVERY", "5400".into())) && h.merge.is_none());
+        let i = Args::parse_from([
+            "st-record",
+            "--merge",
+            "--histogram=dest,count",
+            "--histogram-threshold",
+            "8",
+            "x",
+        ]);
+        assert!(i.environment().contains(&("ST_HISTOGRAM", "dest,count:8".into())));
+        assert!(Args::try_parse_from(["st-record", "--histogram", "dest", "x"]).is_err(), "without --merge");
+        let j = Args::parse_from([
+            "st-record",
+            "--time",
+            "hist",
+            "--hist-bins",
+            "10",
+            "--hist-smooth",
+            "20",
+            "x",
+        ]);
+        assert!(j.environment().contains(&("ST_TIME", "hist:10:20".into())));
         let times = ["90", "90s", "10m", "2h", "1d"].map(|t| time(t).unwrap().to_string());
         assert_eq!(times, ["90", "90", "600", "7200", "86400"]);
         for wrong in ["", "m", "10M", "0", "-1s", "nan", "400d", "1hm"] {

@@ -25,7 +25,7 @@ const STAND_INS: &str = "bin";
 const NUMBERS: &str = ".jobs";
 const JOBS: &str = "ST_JOBS";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 16] = [
+const VARIABLES: [&str; 17] = [
     "ST_OUTPUT",
     JOBS,
     "ST_TIME",
@@ -41,6 +41,7 @@ const VARIABLES: [&str; 16] = [
     "ST_MERGE",
     "ST_MERGE_TIMEOUT",
     "ST_REDUCE_EVERY",
+    "ST_HISTOGRAM",
     "ST_QUIET",
 ];
 

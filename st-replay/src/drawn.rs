@@ -91,7 +91,7 @@ fn values(sketch: &Sketch) -> Vec<(u64, u64)> {
         Shape::Buckets | Shape::Quantiles => {
             sketch.buckets().map(|(bucket, n)| (representative(bucket), n)).collect()
         }
-        Shape::Bins => {
+        Shape::Bins(_) => {
             let bins: Vec<_> =
                 sketch.bins().iter().filter(|b| b.count > 0).map(|b| (b.mean(), b.count)).collect();
             // Splitting a bin takes its values for evenly spread: durations of two kinds become some that never were.
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn bins_come_in_proportion_and_totals_as_two_durations() {
         let measured = (0..300).map(|i| if i % 3 == 0 { 3000 } else { 1000 });
-        let bins = sketch(measured.clone(), Shape::Bins);
+        let bins = sketch(measured.clone(), Shape::BINS);
         let total: u64 = all(&bins, 30, 1).iter().sum();
         assert!(total.abs_diff(50_000) < 2500, "{total}");
         assert_eq!(all(&sketch(measured, Shape::Totals), 6, 0), [1000, 1000, 1000, 1000, 3000, 3000]);

@@ -315,7 +315,7 @@ pub(crate) fn ranges(sketch: &Sketch) -> Vec<Range> {
             };
             sketch.buckets().map(range).collect()
         }
-        Shape::Bins => sketch.bins().iter().map(|b| (b.low, b.high, b.count)).collect(),
+        Shape::Bins(_) => sketch.bins().iter().map(|b| (b.low, b.high, b.count)).collect(),
         Shape::Totals => Vec::new(),
     }
 }

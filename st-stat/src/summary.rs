@@ -5,6 +5,7 @@ use st_model::calls::names;
 use st_model::num::{Exact, float};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::mem::discriminant;
 
 use st_model::calls::Lane;
 use st_model::header::{Header, RANK_SUMS, SKETCH_ERROR, UNRECORDED};
@@ -338,13 +339,16 @@ fn time_payload(header: &Header, sections: &[(Section, Profile)]) -> String {
         || threads().flat_map(|t| &t.sketches).flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
     let near = header.options.get(SKETCH_ERROR).and_then(|error| error.as_str());
     let near = near.map(|error| format!(", {error} of the sum apart at most")).unwrap_or_default();
+    let bins = paths().map(|s| s.bins().len()).max().unwrap_or_default();
     let names = [
         (Shape::Buckets, "sketches (1 %)".to_owned()),
         (Shape::Quantiles, format!("distributions at fixed ranks (1 %{near})")),
-        (Shape::Bins, "histograms of few bins".to_owned()),
+        (Shape::BINS, format!("histograms of {}", counted(bins.to_u64(), "bin"))),
         (Shape::Totals, "number, sum, squares and extremes".to_owned()),
     ];
-    let kept = names.into_iter().filter(|(shape, _)| paths().any(|s| s.shape() == *shape));
+    let kept = names
+        .into_iter()
+        .filter(|(shape, _)| paths().any(|s| discriminant(&s.shape()) == discriminant(shape)));
     let how = header.options.get(RANK_SUMS).and_then(|how| how.as_str()).unwrap_or("1 %");
     let sums = threads().any(|t| !t.sums.is_empty()).then(|| format!(", totals of ranks ({how})"));
     let one = threads().any(|t| Predecessors::of(&t.sketches) == Predecessors::Any);

@@ -33,6 +33,12 @@ by() {
 # Ranks of programs that are timed: where there are more than processors they wait for these.
 processors=$(nproc)
 
+# The user's programs are named and run from where their file is: make has gone elsewhere.
+if [ -n "${PROGRAMS-}" ]; then
+    PROGRAMS=$(realpath "$PROGRAMS")
+    cd "${PROGRAMS%/*}"
+fi
+
 # The programs of the user's file, NAME RANKS,RANKS… COMMAND… on each line; # begins a comment.
 users() { if [ -n "${PROGRAMS-}" ]; then sed 's/#.*//; /^[[:space:]]*$/d' "$PROGRAMS"; fi; }
 
@@ -109,6 +115,17 @@ eztraced() {
     shift 2
     rm -rf "$out"
     timeout 1800 "$mpirun" -n "$ranks" eztrace -t openmpi -o "$out" "$@"
+}
+
+# What st-record's --time keeps, with its further options, in words.
+kept_of() {
+    case $1 in
+        stats) echo "statistics" ;;
+        hist) echo "5 bins" ;;
+        "hist --hist-bins "*) echo "${1##* } bins" ;;
+        sketch) echo "distributions" ;;
+        columns) echo "exact times" ;;
+    esac
 }
 
 # Bytes of a trace without its times, header and proofs: structure, parameters, objects and call sites.

@@ -231,7 +231,7 @@ pub fn shape(sketches: &[PathSketch]) -> Option<Shape> {
     let sketches = sketches.iter().flat_map(|s| [&s.compute, &s.comm]).filter(|s| s.count > 0);
     let mut shapes = sketches.map(Sketch::shape);
     let first = shapes.next().unwrap_or_default();
-    shapes.all(|shape| shape == first).then_some(first)
+    shapes.try_fold(first, Shape::with)
 }
 
 /// The length to which numbers must be cut so that they add up to `sum`, rounded up; `None` if they do not exceed it.

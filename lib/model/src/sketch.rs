@@ -19,7 +19,7 @@ use crate::num::saturate;
 use std::collections::BTreeMap;
 
 pub use buckets::{bucket, edges, representative};
-use histogram::{Bin, Histogram};
+use histogram::{Bin, Binning, Histogram};
 pub use live::LiveSketch;
 pub use modes::Mode;
 use quantiles::Quantiles;
@@ -31,11 +31,25 @@ pub enum Shape {
     #[default]
     Buckets,
     /// Few balanced bins.
-    Bins,
+    Bins(Binning),
     /// Nothing.
     Totals,
     /// Durations at fixed ranks.
     Quantiles,
+}
+
+impl Shape {
+    /// As many bins as the papers have.
+    pub const BINS: Self = Self::Bins(Binning::DEFAULT);
+
+    /// What sketches of both keep that are put together, if that is more than totals: of bins as many as the one of more has.
+    #[must_use]
+    pub fn with(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Bins(a), Self::Bins(b)) => Some(Self::Bins(if a.bins() < b.bins() { b } else { a })),
+            (a, b) => (a == b).then_some(a),
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,7 +96,7 @@ impl Sketch {
         };
         match &mut self.detail {
             Detail::Buckets(buckets) => count(buckets, bucket(ns), 1),
-            Detail::Bins(bins) => bins.add(ns),
+            Detail::Bins(bins) => bins.add(ns, Binning::of(bins.bins())),
             Detail::Totals => {}
             Detail::Quantiles(_) => {
                 let mut buckets: Vec<_> = self.spread().collect();
@@ -196,9 +210,9 @@ impl Sketch {
     /// What is kept beside the totals.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        match self.detail {
+        match &self.detail {
             Detail::Buckets(_) => Shape::Buckets,
-            Detail::Bins(_) => Shape::Bins,
+            Detail::Bins(bins) => Shape::Bins(Binning::of(bins.bins())),
             Detail::Totals => Shape::Totals,
             Detail::Quantiles(_) => Shape::Quantiles,
         }
@@ -289,7 +303,7 @@ mod tests {
     /// Minimum and maximum keep the lowest rank on ties, whoever is merged into whom.
     #[test]
     fn the_lowest_rank_wins_a_tie() {
-        for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+        for shape in [Shape::Buckets, Shape::BINS, Shape::Totals] {
             let of = |rank| {
                 let mut s = LiveSketch::new(shape);
                 [5, 9].into_iter().for_each(|x| s.add(x));
@@ -312,7 +326,7 @@ mod tests {
             s.finish(0)
         };
         for (a, b) in
-            [(Shape::Buckets, Shape::Bins), (Shape::Totals, Shape::Buckets), (Shape::Bins, Shape::Totals)]
+            [(Shape::Buckets, Shape::BINS), (Shape::Totals, Shape::Buckets), (Shape::BINS, Shape::Totals)]
         {
             let mut both = of(a);
             both.merge(&of(b));
@@ -328,7 +342,7 @@ mod tests {
         ) {
             let mut plain = Sketch::default();
             v.iter().zip(0..).for_each(|(v, r)| v.iter().for_each(|&x| plain.add(x, r)));
-            for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+            for shape in [Shape::Buckets, Shape::BINS, Shape::Totals] {
                 let of = |rank: usize| {
                     let mut s = LiveSketch::new(shape);
                     v[rank].iter().for_each(|&x| s.add(x));
@@ -350,7 +364,7 @@ mod tests {
                 let totals = |s: &Sketch| (s.count, s.sum, s.squares, s.min, s.max);
                 prop_assert_eq!(totals(&straight), totals(&plain));
                 prop_assert_eq!(totals(&shuffled), totals(&plain));
-                if shape == Shape::Bins {
+                if matches!(shape, Shape::Bins(_)) {
                     let held = |s: &Sketch| s.bins().iter().map(|b| b.count).sum::<u64>();
                     prop_assert_eq!((held(&straight), held(&shuffled)), (plain.count, plain.count));
                 } else {

@@ -1,7 +1,7 @@
 //! Parameters that become histograms, in place of which call had which value.
 //!
-//! Destinations, sources and counts of messages, if asked for: where the streams of a parameter of a call site hold so many
-//! values (`--histogram`), or where ranks differ in it (`--force-merge`). The codes are those of whichever of three forms
+//! Destinations, sources and counts of messages, if asked for: where the streams of a parameter of a call site take more room than the
+//! histogram, or hold so many values (`--histogram`), or where ranks differ in it (`--force-merge`). The codes are those of whichever of three forms
 //! leaves the fewest; of counts more than 64 different ones are gathered into bins, whose number and sum stay exact.
 //!
 //! Source: Wu, Mueller 2013, section 3.1 (histograms of parameters, with a threshold that 1 makes "always") and
@@ -10,12 +10,18 @@
 //! value stays as it is.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use st_model::calls::{Meaning, Row, Slot};
 use st_model::form::{Codes, Form, Own};
 use st_model::frequencies::Frequencies;
 use st_model::ints::Sealed;
 use st_model::ranklist::RankList;
+
+/// How much better streams of values in their order are packed than histograms, and bytes that a histogram must save. It is a
+/// guess: in the end the trace is kept without any where it is no smaller with them.
+const PACKED: usize = 2;
+const SAVED: usize = 16;
 
 /// Different counts that are told apart.
 const COUNTS: usize = 64;
@@ -53,10 +59,10 @@ impl ParamKind {
 /// Which parameters become histograms, and when.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lossy {
-    /// Kinds that do where their streams hold many values.
+    /// Kinds that do where their streams hold much.
     pub histogram: Vec<ParamKind>,
-    /// Values from which on these are many.
-    pub threshold: usize,
+    /// Values from which on that is much; `None`: where the histogram takes less room.
+    pub threshold: Option<usize>,
     /// Kinds that do where ranks differ.
     pub force_merge: Vec<ParamKind>,
 }
@@ -67,12 +73,41 @@ impl Lossy {
     pub fn is_any(&self) -> bool {
         !self.histogram.is_empty() || !self.force_merge.is_empty()
     }
+    /// Whether any may for the sake of room.
+    pub(crate) fn is_where_smaller(&self) -> bool {
+        !self.histogram.is_empty() && self.threshold.is_none()
+    }
     /// What holds for parameters of a kind.
     pub(crate) fn rule(&self, kind: Option<ParamKind>) -> Option<Rule> {
         let has = |kinds: &[ParamKind]| kind.is_some_and(|k| kinds.contains(&k));
-        let stored = has(&self.histogram).then_some(self.threshold);
-        let forced = has(&self.force_merge);
-        (stored.is_some() || forced).then_some(Rule { stored, forced })
+        let (chosen, forced) = (has(&self.histogram), has(&self.force_merge));
+        let stored = self.threshold.filter(|_| chosen);
+        (chosen || forced).then_some(Rule { stored, smaller: chosen && stored.is_none(), forced })
+    }
+}
+
+/// Why a text does not say which parameters become histograms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not some of dest, source and count, separated by commas, or these, a colon and a number from 1 on")]
+pub struct NoKinds;
+
+impl FromStr for Lossy {
+    type Err = NoKinds;
+
+    /// `KINDS` or `KINDS:THRESHOLD`.
+    fn from_str(text: &str) -> Result<Self, NoKinds> {
+        let (kinds, threshold) = match text.split_once(':') {
+            Some((kinds, n)) => (kinds, Some(n.parse().ok().filter(|n| *n > 0).ok_or(NoKinds)?)),
+            None => (text, None),
+        };
+        let kind = |word| match word {
+            "dest" => Ok(ParamKind::Dest),
+            "source" => Ok(ParamKind::Source),
+            "count" => Ok(ParamKind::Count),
+            _ => Err(NoKinds),
+        };
+        let histogram = kinds.split(',').map(kind).collect::<Result<_, _>>()?;
+        Ok(Self { histogram, threshold, ..Self::default() })
     }
 }
 
@@ -81,6 +116,8 @@ impl Lossy {
 pub(crate) struct Rule {
     /// Once its streams hold so many values.
     stored: Option<usize>,
+    /// Once it takes less room.
+    smaller: bool,
     /// Once ranks differ.
     forced: bool,
 }
@@ -89,6 +126,25 @@ impl Rule {
     pub(crate) fn applies(self, classes: usize, stored: usize) -> bool {
         self.stored.is_some_and(|from| stored >= from) || self.forced && classes > 1
     }
+    /// The same, but for the sake of room.
+    pub(crate) fn without_room(self) -> Self {
+        Self { smaller: false, ..self }
+    }
+    /// Whether it has to be looked at.
+    pub(crate) fn may_apply(self, classes: usize, stored: usize) -> bool {
+        self.smaller || self.applies(classes, stored)
+    }
+    /// Whether a parameter to which nothing else applies becomes a histogram, in the place of these streams.
+    pub(crate) fn prefers<'a>(self, histogram: &Sealed, streams: impl Iterator<Item = &'a Sealed>) -> bool {
+        self.smaller && room([histogram]) * PACKED + SAVED <= room(streams)
+    }
+}
+
+/// Bytes of streams, before they are packed.
+fn room<'a>(streams: impl IntoIterator<Item = &'a Sealed>) -> usize {
+    let (mut head, mut values) = (Vec::new(), Vec::new());
+    streams.into_iter().for_each(|stream| stream.encode(&mut head, &mut values));
+    head.len() + values.len()
 }
 
 /// Histograms of the same values in several forms, until it is seen which is the smallest.

@@ -28,7 +28,7 @@ const STREAM: u64 = 1 << 25;
 const SKETCH: u64 = 16;
 
 /// What sketches keep beside their totals, by its number.
-const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Totals, Shape::Bins];
+const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Totals, Shape::BINS];
 
 const WRONG: DecodeError = DecodeError::Invalid("sketches that do not follow from exact times");
 

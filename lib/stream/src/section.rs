@@ -231,7 +231,7 @@ fn put_sketch(b: &mut Blocks<SKETCH_COLUMNS>, s: &Sketch, ranks: &RankList) {
             put_u64(&mut b.0[BUCKET], 1);
             put_u64(&mut b.0[NUMBER], s.count);
         }
-        Shape::Bins => put_bins(b, s.bins()),
+        Shape::Bins(_) => put_bins(b, s.bins()),
         Shape::Quantiles => {}
     }
 }

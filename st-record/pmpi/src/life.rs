@@ -289,9 +289,19 @@ fn reduce(number: i64) -> Option<i64> {
 
 /// What is to be done by all ranks, if they are to merge.
 fn asked(state: &State, number: i64) -> Option<merge::Asked> {
-    let Settings { merge, patience, output, quiet, .. } = &state.settings;
+    let Settings { merge, lossy, patience, output, quiet, .. } = &state.settings;
     let (directory, clock, all) = (output.clone(), state.clock.reader(), crate::sync::all_record());
-    merge.map(|how| merge::Asked { how, patience: *patience, directory, quiet: *quiet, clock, all, number })
+    let (patience, quiet) = (*patience, *quiet);
+    merge.map(|how| merge::Asked {
+        how,
+        lossy: lossy.clone(),
+        patience,
+        directory,
+        quiet,
+        clock,
+        all,
+        number,
+    })
 }
 
 /// Called when `MPI_Finalize` is entered and recorded.

@@ -26,6 +26,7 @@ use st_model::section::Section;
 use st_model::varint;
 use st_reduce::cluster::{Clustering, Options, Signatures};
 use st_reduce::kept::Kept;
+use st_reduce::lossy::Lossy;
 use st_reduce::merge::Merging;
 use st_reduce::tree::{Parts, Reduce, Tree};
 use st_stream::directory::{INTERIM, MERGED, NOTES};
@@ -39,6 +40,8 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) how: How,
+    /// Which parameters become histograms, as given and as understood.
+    pub(crate) lossy: Option<(String, Lossy)>,
     /// How long ranks wait for each other, ns.
     pub(crate) patience: i64,
     /// Where the ranks' streams are.
@@ -57,6 +60,11 @@ impl Asked {
         if self.number > 0 { INTERIM } else { MERGED }
     }
 
+    fn merging(&self) -> Merging {
+        let lossy = self.lossy.as_ref().map(|(_, lossy)| lossy.clone()).unwrap_or_default();
+        Merging { lossy, ..Merging::default() }
+    }
+
     /// What the result says of how it was made.
     fn step(&self) -> Step {
         let how = match self.how {
@@ -65,7 +73,8 @@ impl Asked {
             How::Reference => "--merge=reference",
         };
         let every = (self.number > 0).then_some("--reduce-every");
-        let args = std::iter::once(how).chain(every).map(str::to_owned).collect();
+        let histogram = self.lossy.iter().map(|(text, _)| format!("--histogram={text}"));
+        let args = std::iter::once(how).chain(every).map(str::to_owned).chain(histogram).collect();
         Step { tool: "st-record".into(), version: env!("CARGO_PKG_VERSION").to_owned(), args }
     }
 }
@@ -122,7 +131,7 @@ fn climb(
     match asked.how {
         How::Cluster => reduce(&climb, levels, by(Signatures::Exact), own, asked, clustered),
         How::Reference => reduce(&climb, levels, by(Signatures::Reference), own, asked, clustered),
-        How::Plain => reduce(&climb, levels, Merging::default(), own, asked, merged),
+        How::Plain => reduce(&climb, levels, asked.merging(), own, asked, |tree, _| merged(tree)),
     }
 }
 
@@ -132,7 +141,7 @@ fn reduce<R: Reduce<Error: Display>>(
     how: R,
     own: impl FnOnce() -> Option<(Header, Section)>,
     asked: &Asked,
-    finish: fn(Tree<R>) -> Result<Section, String>,
+    finish: fn(Tree<R>, Merging) -> Result<Section, String>,
 ) -> Result<(), String> {
     let own = || {
         let rank = climb.rank();
@@ -143,7 +152,7 @@ fn reduce<R: Reduce<Error: Display>>(
     };
     climb.run(levels, own, |all: Gathered<R>, in_time| {
         let mut header = Header::of_job(all.headers).unwrap_or_default();
-        let mut section = finish(all.tree)?;
+        let mut section = finish(all.tree, asked.merging())?;
         Kept::default().apply(&mut section, &mut header);
         write(asked, &header, &section, in_time)
     })
@@ -190,10 +199,10 @@ impl<R: Reduce<Error: Display>> Load for Gathered<R> {
 }
 
 /// What `st-cluster | st-merge` makes of the ranks.
-fn clustered(tree: Tree<Clustering>) -> Result<Section, String> {
+fn clustered(tree: Tree<Clustering>, merging: Merging) -> Result<Section, String> {
     let how = tree.how().clone();
     let clusters = how.root(tree.finish().map_err(text)?).map_err(text)?;
-    let mut tree = Tree::new(Merging::default());
+    let mut tree = Tree::new(merging);
     clusters.sections.into_iter().try_for_each(|s| tree.push_next(s)).map_err(text)?;
     merged(tree)
 }

@@ -292,6 +292,9 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, owner: &Own
         ("stack-depth", settings.stack_depth.into()),
         ("clock", clock.into()),
     ];
+    if settings.time == "hist" {
+        options.push(("hist", settings.binning.to_string().into()));
+    }
     if !settings.similar.1.is_exact() {
         options.push(("sig", settings.similar.0.clone().into()));
     }

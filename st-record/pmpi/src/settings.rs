@@ -7,6 +7,8 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
 use st_model::sites::Similar;
 use st_model::sketch::Shape;
+use st_model::sketch::histogram::Binning;
+use st_reduce::lossy::Lossy;
 use std::env;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -27,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) jobs: Option<PathBuf>,
     /// `ST_TIME`: `columns` (exact), `sketch`, `hist`, `stats` or `none`.
     pub(crate) time: String,
+    /// How histograms are kept: `hist:BINS:PERCENT`.
+    pub(crate) binning: Binning,
     /// `ST_TIME_BUDGET`: after this many bytes exact times stop.
     pub(crate) time_budget: u64,
     /// `ST_FOLD`: how loops are found.
@@ -47,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) patience: i64,
     /// `ST_REDUCE_EVERY`: time between interim reductions, ns; `None`: there are none.
     pub(crate) reduce_every: Option<i64>,
+    /// `ST_HISTOGRAM`: which parameters become histograms where streams become one, as given and as understood.
+    pub(crate) lossy: Option<(String, Lossy)>,
     /// `ST_QUIET`: say nothing but errors.
     pub(crate) quiet: bool,
 }
@@ -79,8 +85,12 @@ impl Settings {
         let Some(output) = env::var_os("ST_OUTPUT").filter(|v| !v.is_empty()) else { return Ok(None) };
         let get = |name: &str| env::var(name).ok().filter(|v| !v.is_empty());
         let mut time = get("ST_TIME").unwrap_or_else(|| "columns".into());
+        let binning = binning(&time)?;
+        time.truncate(time.find(':').unwrap_or(time.len()));
         if !matches!(time.as_str(), "columns" | "sketch" | "hist" | "stats" | "none") {
-            return Err(format!("ST_TIME={time}: not columns, sketch, hist, stats or none"));
+            return Err(format!(
+                "ST_TIME={time}: not columns, sketch, hist, hist:BINS:PERCENT, stats or none"
+            ));
         }
         let time_budget = get("ST_TIME_BUDGET")
             .map_or(Ok(TIME_BUDGET), |v| memory(&v).map_err(|e| format!("ST_TIME_BUDGET: {e}")))?;
@@ -128,6 +138,10 @@ impl Settings {
             seconds(&v, 0.001..=3600.0)
                 .ok_or_else(|| format!("ST_MERGE_TIMEOUT={v}: not 0.001 to 3,600 seconds"))
         })?;
+        let lossy = get("ST_HISTOGRAM").map(|v| match v.parse() {
+            Ok(lossy) => Ok((v, lossy)),
+            Err(e) => Err(format!("ST_HISTOGRAM={v}: {e}")),
+        });
         let python = get("ST_PYTHON").is_some_and(|v| v != "0");
         let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
         let similar = (sig, similar);
@@ -135,6 +149,7 @@ impl Settings {
             output: output.into(),
             jobs: get("ST_JOBS").map(PathBuf::from),
             time,
+            binning,
             time_budget,
             fold,
             similar,
@@ -145,6 +160,7 @@ impl Settings {
             merge,
             patience,
             reduce_every,
+            lossy: lossy.transpose()?,
             quiet,
         }))
     }
@@ -157,7 +173,7 @@ impl Settings {
     /// What the recorder keeps beside the structure.
     pub(crate) fn recorder_options(&self) -> Options {
         let shape = match self.time.as_str() {
-            "hist" => Shape::Bins,
+            "hist" => Shape::Bins(self.binning),
             "stats" => Shape::Totals,
             _ => Shape::Buckets,
         };
@@ -189,6 +205,15 @@ pub(crate) fn seconds(text: &str, bounds: RangeInclusive<f64>) -> Option<i64> {
     let seconds = text.parse().ok().filter(|s| bounds.contains(s))?;
     #[expect(clippy::cast_possible_truncation, reason = "at most a year, in ns")]
     Some((seconds * 1e9) as i64)
+}
+
+/// How histograms are kept, of `hist:BINS:PERCENT`; other texts say nothing of it.
+fn binning(time: &str) -> Result<Binning, String> {
+    match time.split_once(':') {
+        Some(("hist", how)) => how.parse().map_err(|e| format!("ST_TIME={time}: {e}")),
+        Some(_) => Err(format!("ST_TIME={time}: only hist has how it is kept")),
+        None => Ok(Binning::DEFAULT),
+    }
 }
 
 /// A threshold, and ranges of addresses, separated by commas.

@@ -93,7 +93,7 @@ const MS: u64 = 1_000_000;
 fn ranks_that_were_slow_by_chance_together_or_in_turns_are_so_again() {
     let jitter = |rank, step| chance(rank, step + 1000, MS / 10);
     let slow = |yes: bool| if yes { 200 * MS } else { 10 * MS };
-    for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+    for shape in [Shape::Buckets, Shape::BINS, Shape::Totals] {
         let alone = error(shape, STEPS, |r, s| slow(chance(r, s, 8) == 0) + jitter(r, s));
         let together = error(shape, STEPS, |r, s| slow(chance(0, s, 8) == 0) + jitter(r, s));
         let moving = error(shape, STEPS, |r, s| slow(s % u64::from(RANKS) == u64::from(r)) + jitter(r, s));

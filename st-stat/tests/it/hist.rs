@@ -183,7 +183,7 @@ fn what_tells_no_paths_apart_says_so() {
 
 #[test]
 fn of_fewer_bins_and_of_totals_there_is_less_to_say() {
-    let bins = said("1", Shape::Bins, &[]).unwrap();
+    let bins = said("1", Shape::BINS, &[]).unwrap();
     assert!(bins.contains("median") && bins.contains('█') && !bins.contains("modes"), "{bins}");
     let totals = said("1", Shape::Totals, &[]).unwrap();
     assert!(totals.contains("number, sum and extremes only") && !totals.contains('█'), "{totals}");

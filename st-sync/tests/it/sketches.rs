@@ -76,7 +76,7 @@ fn what_tells_no_paths_apart_stays_so() {
 
 #[test]
 fn a_corrected_clock_makes_the_sketches_of_a_correct_one() {
-    for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+    for shape in [Shape::Buckets, Shape::BINS, Shape::Totals] {
         let before = sections(shape);
         for method in ["linear", "clc"] {
             let (trace, note) = corrected(&before, &["--method", method]);

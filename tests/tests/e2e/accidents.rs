@@ -218,7 +218,13 @@ fn polls_and_long_logs_are_kept_to_the_last() {
             line_of("poll")?
         );
         tells(&p.path("trace.st"), &[polls])?;
-        for options in ["", "--time sketch", "--time hist", "--time stats", "--time-budget 20k"] {
+        for options in [
+            "",
+            "--time sketch",
+            "--time hist --hist-bins 9 --hist-smooth 10",
+            "--time stats",
+            "--time-budget 20k",
+        ] {
             both_where_a_rank_ends(p, options, "./accident long")?;
             let end = format!("rank {} ends at call 240,103, MPI_Comm_size, many accident.c:", last(p));
             tells(&p.path("trace.st"), &[end]).map_err(|e| format!("{options:?}: {e}"))?;

@@ -60,7 +60,8 @@ fn bytes(mut trace: Trace) -> Result<Vec<u8>, Failure> {
     Ok(out)
 }
 
-/// A program on so many ranks, its trace merged in `MPI_Finalize`, and by st-merge from the same ranks' streams.
+/// A program on so many ranks, its trace merged in `MPI_Finalize`, and by st-merge from the same ranks' streams: `how`, and further
+/// options that both have.
 fn equal(job: Job, subject: &Subject, how: &str) -> Result<(), Failure> {
     let hook = Hook::new(job)?;
     let here = &hook.here;
@@ -72,7 +73,11 @@ fn equal(job: Job, subject: &Subject, how: &str) -> Result<(), Failure> {
     if o.stderr.contains("st-record: ") {
         return Err(format!("something is said: {o}"));
     }
-    let merge = |input: &str| here.go(Run::st("st-merge", ["-o", "later.st", input])?)?.ok();
+    let (how, further) = how.split_once(' ').unwrap_or((how, ""));
+    let merge = |input: &str| {
+        let words = ["-o", "later.st", input].into_iter().chain(further.split_whitespace());
+        here.go(Run::st("st-merge", words)?)?.ok()
+    };
     if how == "plain" {
         merge("kept")?;
     } else {
@@ -103,7 +108,9 @@ fn what_is_merged_in_finalize_is_what_is_merged_later() {
         place::mpis().contains(&Mpi::Openmpi).then_some((Job { mpi: Mpi::Openmpi, ranks: 20 }, &many));
     let (mut n, mut failures) = (0, Vec::new());
     for (job, subject) in usual.chain(large) {
-        for how in ["cluster", "plain", "reference"] {
+        let drawn = "cluster --histogram dest,source,count";
+        for how in ["cluster", "plain", "reference", drawn, "plain --histogram count --histogram-threshold 1"]
+        {
             n += 1;
             failures
                 .extend(equal(job, subject, how).map_err(|e| format!("{job}: {subject}, {how}: {e}")).err());

@@ -93,11 +93,14 @@ fn the_environment_alone_makes_a_job_record() {
 #[test]
 fn histograms_and_statistics_in_the_place_of_sketches() {
     under_each(|p| {
-        let shapes =
-            [("hist", "histograms of few bins", "-"), ("stats", "number, sum, squares and extremes", "=")];
-        for (option, kept, mark) in shapes {
+        let shapes = [
+            ("hist", "\"time\":\"hist\",\"time-budget", "histograms of 5 bins", "-"),
+            ("hist --hist-bins 10 --hist-smooth 20", "\"hist\":\"10:20\"", "histograms of 10 bins", "-"),
+            ("stats", "\"time\":\"stats\"", "number, sum, squares and extremes", "="),
+        ];
+        for (option, states, kept, mark) in shapes {
             let o = p.outside(&format!("--time {option} -o one.st"), "./leaves")?.ok()?;
-            check(header(&p.path("one.st"))?.contains(&format!("\"time\":\"{option}\"")), "the header", &o)?;
+            check(header(&p.path("one.st"))?.contains(states), "the header", &o)?;
             complete(p, &p.path("one.st"))?;
             for jobs in ["1", "2"] {
                 p.go(Run::st(

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use st_model::num::float;
 use st_model::section::{PathSketch, Predecessors, Section};
-use st_model::sketch::{Sketch, representative};
+use st_model::sketch::{Shape, Sketch, representative};
 use st_stream::{ReadOptions, read};
 
 /// Of each distribution this many quantiles are compared.
@@ -31,7 +31,7 @@ impl Apart {
     /// What is kept may be of more durations, those of other paths, too: then each stands for a part of one.
     fn add(&mut self, truth: &Sketch, kept: &Sketch) {
         let (of_truth, of_kept) = (u128::from(truth.count), u128::from(kept.count));
-        let mut made = kept.buckets().map(|(bucket, n)| (representative(bucket), u128::from(n) * of_truth));
+        let mut made = durations(kept).into_iter().map(|(ns, n)| (ns, u128::from(n) * of_truth));
         let (mut ns, mut left) = (0, 0);
         let mut parts = 0;
         for (bucket, n) in truth.buckets() {
@@ -56,6 +56,20 @@ impl Apart {
         };
         self.off += (0..QUANTILES).map(off).sum::<u64>();
         self.distributions += 1;
+    }
+}
+
+/// What a replay makes of a distribution: durations in ascending order, and how often each was. A bin's, and those of which only the
+/// totals are kept, are their mean, as Ratn and others 2008 have it.
+fn durations(sketch: &Sketch) -> Vec<(u64, u64)> {
+    match sketch.shape() {
+        Shape::Buckets | Shape::Quantiles => {
+            sketch.buckets().map(|(bucket, n)| (representative(bucket), n)).collect()
+        }
+        Shape::Bins(_) => {
+            sketch.bins().iter().filter(|bin| bin.count > 0).map(|bin| (bin.mean(), bin.count)).collect()
+        }
+        Shape::Totals => vec![(sketch.mean(), sketch.count)],
     }
 }
 
@@ -100,4 +114,33 @@ fn sections(path: &Path) -> Result<Vec<Section>> {
     let trace = read(BufReader::new(file), ReadOptions::default())
         .with_context(|| format!("{}: cannot read", path.display()))?;
     Ok(trace.sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_model::sketch::LiveSketch;
+    use st_model::sketch::histogram::Binning;
+
+    /// The more bins, the nearer; totals are farthest.
+    #[test]
+    fn what_is_kept_in_any_shape_has_an_area() {
+        let kept = |shape| {
+            let mut live = LiveSketch::new(shape);
+            (0..1000).for_each(|i: u64| live.add(1_000 + i * i % 977 * 1_000));
+            live.finish(0)
+        };
+        let truth = kept(Shape::Buckets);
+        let area = |shape| {
+            let mut apart = Apart::default();
+            apart.add(&truth, &kept(shape));
+            apart.area
+        };
+        let bins = |n| area(Shape::Bins(Binning::new(n, 50).unwrap()));
+        let areas = [area(Shape::Buckets), bins(10), bins(5), bins(1), area(Shape::Totals)];
+        assert!(
+            areas[0] == 0 && areas[1] < areas[2] && areas[2] < areas[3] && areas[3] == areas[4],
+            "{areas:?}"
+        );
+    }
 }

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use st_cli::options::Talk;
+use st_model::sketch::Shape;
+
+use crate::anew;
 
 /// Its name in what it says.
 pub(crate) const TOOL: &str = "st-bench";
@@ -30,11 +33,15 @@ pub(crate) enum Command {
         /// With what is compared
         kept: PathBuf,
     },
-    /// Write what a coarse clock would have told of a recording: exact times rounded down to its ticks, and distributions of these
-    Coarse {
+    /// Write what a coarse clock would have told of a recording, exact times rounded down to its ticks and distributions of these, or
+    /// what a recorder would have that keeps otherwise what times there are
+    Anew {
         /// How long a tick is, ns
-        #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "NS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
         tick: u32,
+        /// What is kept of times, as for ST_TIME: sketch, stats, hist or hist:BINS:PERCENT (default: what the recording has)
+        #[arg(long, value_name = "WHAT", value_parser = anew::shape)]
+        time: Option<Shape>,
         /// The recording, with exact times of all calls
         trace: PathBuf,
         /// Where the result goes

@@ -22,6 +22,7 @@ use crate::record::{Draft, RankRecorder};
 use st_model::calls::CallId;
 use st_model::header::{Header, Step};
 use st_model::sketch::Shape;
+use st_model::sketch::histogram::Binning;
 use st_model::varint;
 use st_stream::{Trace, WriteOptions};
 
@@ -46,19 +47,31 @@ const COLUMNS: u64 = 1;
 const SKETCHES: u64 = 2;
 const TOTALS: u64 = 4;
 const BINS: u64 = 8;
+/// Where the flags say how many bins, and how even they are, in 16 bits each; 0 is the usual.
+const BINNING: u64 = 16;
 
 fn shape_flags(shape: Option<Shape>) -> u64 {
     match shape {
         None => 0,
         Some(Shape::Buckets | Shape::Quantiles) => SKETCHES,
         Some(Shape::Totals) => SKETCHES | TOTALS,
-        Some(Shape::Bins) => SKETCHES | BINS,
+        Some(Shape::Bins(how)) => {
+            SKETCHES | BINS | u64::from(how.bins()) << BINNING | u64::from(how.excess()) << (2 * BINNING)
+        }
     }
 }
 
 fn shape_of(flags: u64) -> Option<Shape> {
-    let shapes = [Shape::Buckets, Shape::Totals, Shape::Bins];
-    shapes.into_iter().find(|&shape| shape_flags(Some(shape)) == flags & (SKETCHES | TOTALS | BINS))
+    let number = |at: u64| u32::try_from(flags >> at & u64::from(u16::MAX)).ok();
+    match flags & (SKETCHES | TOTALS | BINS) {
+        SKETCHES => Some(Shape::Buckets),
+        kept if kept == SKETCHES | TOTALS => Some(Shape::Totals),
+        kept if kept == SKETCHES | BINS => {
+            let how = Binning::new(number(BINNING)?, number(2 * BINNING)?);
+            Some(Shape::Bins(how.unwrap_or(Binning::DEFAULT)))
+        }
+        _ => None,
+    }
 }
 
 /// Whether these are the first bytes of a journal.

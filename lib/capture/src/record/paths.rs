@@ -274,7 +274,7 @@ mod tests {
         fn sketches_so_far_are_those_at_the_end(
             calls in proptest::collection::vec((0..5_u32, 0..5_u32, prop_oneof![0..5_000_u64, Just(1 << 40)]), 0..300),
         ) {
-            for shape in [Shape::Buckets, Shape::Bins, Shape::Quantiles, Shape::Totals] {
+            for shape in [Shape::Buckets, Shape::BINS, Shape::Quantiles, Shape::Totals] {
                 let mut paths = Paths::default();
                 for (sym, before, ns) in &calls {
                     let path = paths.find(*sym, *before, shape);

@@ -3,6 +3,7 @@
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallId;
 use st_model::sketch::Shape;
+use st_model::sketch::histogram::Binning;
 use st_stream::text;
 use st_stream::{ReadOptions, Trace, WriteOptions};
 
@@ -22,7 +23,7 @@ fn trace(shape: Shape) -> Trace {
 
 #[test]
 fn all_shapes_come_back() {
-    for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+    for shape in [Shape::Buckets, Shape::BINS, Shape::Bins(Binning::new(10, 50).unwrap()), Shape::Totals] {
         let trace = trace(shape);
         let comm = &trace.sections[0].threads[0].sketches.first().unwrap().comm;
         assert_eq!((comm.shape(), comm.count), (shape, 199));
@@ -39,10 +40,21 @@ fn all_shapes_come_back() {
 
 #[test]
 fn bins_follow_the_distribution() {
-    let trace = trace(Shape::Bins);
+    let trace = trace(Shape::BINS);
     let comm = &trace.sections[0].threads[0].sketches.first().unwrap().comm;
     let most = comm.bins().iter().map(|bin| bin.count).max().unwrap();
-    assert!(comm.bins().len() <= 5 && most < 150, "{:?}", comm.bins());
+    assert!(comm.bins().len() == 5 && most < 150, "{:?}", comm.bins());
     // The median of squares up to 199 is near 100 squared.
     assert!((5_000..20_000).contains(&comm.quantile(500)), "{}", comm.quantile(500));
+}
+
+#[test]
+fn there_are_as_many_bins_as_asked_for() {
+    let fullest = |bins| {
+        let trace = trace(Shape::Bins(Binning::new(bins, 50).unwrap()));
+        let comm = &trace.sections[0].threads[0].sketches.first().unwrap().comm;
+        assert_eq!(comm.bins().len(), usize::try_from(bins).unwrap());
+        comm.bins().iter().map(|bin| bin.count).max()
+    };
+    assert!(fullest(20) < fullest(5));
 }

@@ -1,8 +1,8 @@
 //! Histograms of few balanced bins, as the papers have them.
 //!
 //! A histogram begins with bins of equal width from 0 to twice its first value. A value beyond the last bin adds a bin and
-//! unites the two neighbours whose means are closest; where every sixteenth value finds a bin that holds half as much again
-//! as its share, two small neighbours are united and the bin is split at its mean. Each bin keeps the number, the sum and the sum of squares of its
+//! unites the two neighbours whose means are closest; where every sixteenth value finds a bin that holds so much more than its
+//! share, half of it unless said otherwise, two small neighbours are united and the bin is split at its mean. Each bin keeps the number, the sum and the sum of squares of its
 //! values, so that uniting is exact and splitting keeps them; all is integers, so that all machines agree.
 //!
 //! Source: Ratn, Mueller, de Supinski, Schulz 2008, algorithms 1 and 2. They contradict themselves in places; as here,
@@ -11,12 +11,69 @@
 //! and above its mean, which conserves the variance of a uniform bin.
 
 use crate::num::{Exact, saturate};
+use std::fmt;
+use std::str::FromStr;
 
 /// How many values pass between two tests of the balance, once there are that many.
 const SMOOTH: u64 = 16;
 
-/// Bins of a histogram, unless said otherwise: with 5 the papers' replays were as exact as with 10.
-pub const BINS: usize = 5;
+/// How many bins a histogram has, and how even they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Binning {
+    bins: u32,
+    excess: u32,
+}
+
+impl Binning {
+    /// The papers': with 5 bins replays were as exact as with 10.
+    pub const DEFAULT: Self = Self { bins: 5, excess: 50 };
+
+    /// So many bins, each of which is split when it holds so many percent more than its share; `None` outside of 1 to 64 bins, or
+    /// more than 1,000 %.
+    #[must_use]
+    pub fn new(bins: u32, excess: u32) -> Option<Self> {
+        ((1..=64).contains(&bins) && excess <= 1000).then_some(Self { bins, excess })
+    }
+
+    /// Number of bins.
+    #[must_use]
+    pub fn bins(self) -> u32 {
+        self.bins
+    }
+
+    /// How many percent more than its share a bin holds before it is split.
+    #[must_use]
+    pub fn excess(self) -> u32 {
+        self.excess
+    }
+
+    /// Of bins that are there; how even they were kept does not show.
+    pub(super) fn of(bins: &[Bin]) -> Self {
+        Self { bins: saturate(bins.len()), ..Self::DEFAULT }
+    }
+}
+
+/// Why a text does not say how histograms are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not 1 to 64 bins, a colon and 0 to 1000 percent")]
+pub struct NoBinning;
+
+impl FromStr for Binning {
+    type Err = NoBinning;
+
+    /// `BINS:PERCENT`.
+    fn from_str(text: &str) -> Result<Self, NoBinning> {
+        let (bins, excess) = text.split_once(':').ok_or(NoBinning)?;
+        let number = |word: &str| word.parse().map_err(|_| NoBinning);
+        Self::new(number(bins)?, number(excess)?).ok_or(NoBinning)
+    }
+}
+
+impl fmt::Display for Binning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.bins, self.excess)
+    }
+}
 
 /// Values from `low` up to, but not including, `high`; in the last bin including it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -131,26 +188,28 @@ impl Histogram {
     }
 
     /// Adds a value. *Cost:* O(bins) comparisons and additions; divisions only where the range grows or bins are balanced.
-    pub fn add(&mut self, x: u64) {
+    pub fn add(&mut self, x: u64, how: Binning) {
         if self.bins.is_empty() {
-            self.create(x);
+            self.create(x, how.bins);
         }
         self.reach(x);
         let last = self.bins.len() - 1;
         let at = self.bins.iter().position(|bin| x < bin.high).unwrap_or(last);
         self.bins[at].add(x);
         let count = self.count();
-        let full = self.bins[at].count.saturating_mul(2 * self.bins.len().to_u64()) > count.saturating_mul(3);
+        let share = |n: u64, of: u64| u128::from(n) * u128::from(of);
+        let full = share(self.bins[at].count, 100 * self.bins.len().to_u64())
+            > share(count, 100 + u64::from(how.excess));
         if full && (count < SMOOTH || count.is_multiple_of(SMOOTH)) {
             self.balance(at);
         }
     }
 
     /// Equal bins from 0 to twice the first value, at least 1 wide.
-    fn create(&mut self, x: u64) {
-        let width = x.saturating_mul(2).div_ceil(BINS.to_u64()).max(1);
-        let edge = |i: usize| width.saturating_mul(i.to_u64());
-        self.bins = (0..BINS).map(|i| Bin { low: edge(i), high: edge(i + 1), ..Bin::default() }).collect();
+    fn create(&mut self, x: u64, bins: u32) {
+        let width = x.saturating_mul(2).div_ceil(bins.into()).max(1);
+        let edge = |i: u32| width.saturating_mul(i.into());
+        self.bins = (0..bins).map(|i| Bin { low: edge(i), high: edge(i + 1), ..Bin::default() }).collect();
     }
 
     /// Makes the range hold a value.
@@ -188,13 +247,14 @@ impl Histogram {
         self.unite(if least > full { least + 1 } else { least });
     }
 
-    /// Adds the values of another histogram; those of a bin across an edge of the other count as evenly spread.
-    /// Numbers, sums and sums of squares stay exact. *Cost:* O(bins²).
+    /// Adds the values of another histogram; those of a bin across an edge of the other count as evenly spread. There are as many bins
+    /// as the one of more has. Numbers, sums and sums of squares stay exact. *Cost:* O(bins²).
     pub fn merge(&mut self, other: &Self) {
         if self.bins.is_empty() || other.bins.is_empty() {
             self.bins.extend_from_slice(&other.bins);
             return;
         }
+        let most = self.bins.len().max(other.bins.len());
         let mut edges: Vec<u64> =
             [&self.bins, &other.bins].into_iter().flatten().flat_map(|b| [b.low, b.high]).collect();
         edges.sort_unstable();
@@ -205,7 +265,7 @@ impl Histogram {
             spread(bin, &mut united);
         }
         self.bins = united;
-        while self.bins.len() > BINS {
+        while self.bins.len() > most {
             let total = |i: usize| self.bins[i].count + self.bins[i + 1].count;
             let least = (0..self.bins.len() - 1).min_by_key(|&i| total(i)).unwrap_or(0);
             self.unite(least);
@@ -263,10 +323,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(values: &[u64]) -> Histogram {
+    fn binned(values: &[u64], how: Binning) -> Histogram {
         let mut h = Histogram::default();
-        values.iter().for_each(|&x| h.add(x));
+        values.iter().for_each(|&x| h.add(x, how));
         h
+    }
+
+    fn of(values: &[u64]) -> Histogram {
+        binned(values, Binning::DEFAULT)
     }
 
     fn totals(h: &Histogram) -> (u64, u128, u128) {
@@ -279,8 +343,8 @@ mod tests {
         (values.len() as u64, wide().sum(), wide().map(|x| x * x).sum())
     }
 
-    fn sound(h: &Histogram) {
-        assert!(h.bins().len() <= BINS);
+    fn sound(h: &Histogram, bins: u32) {
+        assert_eq!(h.bins().len(), bins.to_usize());
         assert!(h.bins().iter().all(|b| b.low < b.high), "{h:?}");
         assert!(h.bins().windows(2).all(|w| w[0].high == w[1].low), "{h:?}");
     }
@@ -290,12 +354,15 @@ mod tests {
         fn totals_are_exact_and_bins_sound(
             a in proptest::collection::vec(prop_oneof![0..20_u64, 0..1_u64 << 40], 1..200),
             b in proptest::collection::vec(prop_oneof![0..20_u64, 0..1_u64 << 40], 1..200),
+            bins in 1..=64_u32,
+            excess in 0..=1000_u32,
         ) {
-            let (mut x, y) = (of(&a), of(&b));
-            sound(&x);
+            let how = Binning::new(bins, excess).unwrap();
+            let (mut x, y) = (binned(&a, how), binned(&b, how));
+            sound(&x, bins);
             prop_assert_eq!(totals(&x), exact(&a));
             x.merge(&y);
-            sound(&x);
+            sound(&x, bins);
             prop_assert_eq!(totals(&x), exact(&[a, b].concat()));
         }
     }
@@ -351,7 +418,7 @@ mod tests {
     fn a_full_bin_is_split_in_the_place_of_two_small_neighbours() {
         // 16 values: a share is 3.2, half as much again 4.8. The neighbours of least total, without the full bin: 1 + 1.
         let mut h = tens([1, 1, 8, 2, 3]);
-        h.add(25);
+        h.add(25, Binning::DEFAULT);
         assert_eq!(counts(&h), [2, 5, 4, 2, 3]);
         assert_eq!(h.bins()[1].high, 25);
         // Not where they hold as much as the full one.
@@ -360,11 +427,11 @@ mod tests {
         assert_eq!(counts(&h), [5, 4, 8, 4, 5]);
         // Not below the threshold: 4 of 16 values.
         let mut h = tens([3, 3, 3, 3, 3]);
-        h.add(25);
+        h.add(25, Binning::DEFAULT);
         assert_eq!(counts(&h), [3, 3, 4, 3, 3]);
         // A value on an edge that a smaller one follows: the first edge is lowered.
         let mut h = Histogram::from_bins(vec![Bin { low: 10, high: 20, ..Bin::default() }]);
-        [20, 7].into_iter().for_each(|x| h.add(x));
+        [20, 7].into_iter().for_each(|x| h.add(x, Binning::DEFAULT));
         assert_eq!((h.bins()[0].low, h.bins()[0].high, h.count()), (7, 20, 2));
     }
 
@@ -385,11 +452,13 @@ mod tests {
     fn histograms_of_ranks_add_up() {
         let mut h = tens([1, 2, 1, 2, 1]);
         h.merge(&tens([1, 2, 1, 2, 1]));
-        assert_eq!((counts(&h), h.bins().len()), (vec![2, 4, 2, 4, 2], BINS));
-        let mut h =
-            Histogram::from_bins(vec![Bin { low: 0, high: 100, count: 10, sum: 500, squares: 33_000 }]);
-        h.merge(&Histogram::from_bins(vec![Bin { low: 40, high: 60, count: 2, sum: 100, squares: 5_000 }]));
-        assert_eq!(counts(&h), [4, 4, 4]);
+        assert_eq!((counts(&h), h.bins().len()), (vec![2, 4, 2, 4, 2], 5));
+        let empty = |low, high| Bin { low, high, ..Bin::default() };
+        let wide = Bin { low: 0, high: 100, count: 10, sum: 500, squares: 33_000 };
+        let narrow = Bin { low: 40, high: 60, count: 2, sum: 100, squares: 5_000 };
+        let mut h = Histogram::from_bins(vec![wide, empty(100, 101), empty(101, 102)]);
+        h.merge(&Histogram::from_bins(vec![narrow]));
+        assert_eq!((counts(&h), h.bins()[1].low), (vec![4, 4, 4], 40));
         assert_eq!(totals(&h), (12, 600, 38_000));
     }
 
@@ -400,5 +469,25 @@ mod tests {
         let h = of(&values);
         assert!(h.bins().iter().all(|b| b.count < 7_000), "{h:?}");
         assert!(h.quantile(500).abs_diff(1_050) < 60, "{h:?}");
+        // The more so the less a bin may hold beyond its share; not at all where that is all there is.
+        let fullest = |excess| {
+            let h = binned(&values, Binning::new(10, excess).unwrap());
+            h.bins().iter().map(|b| b.count).max().unwrap()
+        };
+        assert!(
+            fullest(10) < fullest(400) && fullest(400) < fullest(1000),
+            "{:?}",
+            [10, 400, 1000].map(fullest)
+        );
+        assert_eq!(fullest(1000), 9_999);
+    }
+
+    #[test]
+    fn how_they_are_kept_is_told_in_words() {
+        let how: Binning = "10:20".parse().unwrap();
+        assert_eq!((how.bins(), how.excess(), how.to_string().as_str()), (10, 20, "10:20"));
+        for wrong in ["", "10", "0:50", "65:50", "5:1001", "5:-1", "5:50:1"] {
+            assert!(wrong.parse::<Binning>().is_err(), "{wrong}");
+        }
     }
 }

@@ -95,7 +95,7 @@ impl LiveSketch {
         match self.shape {
             // What is kept of them is chosen when all are there.
             Shape::Buckets | Shape::Quantiles => return self.widen(b),
-            Shape::Bins => self.bins.add(ns),
+            Shape::Bins(how) => self.bins.add(ns, how),
             Shape::Totals => {}
         }
         self.count += 1;
@@ -132,7 +132,11 @@ impl LiveSketch {
         if sketch.count == 0 {
             return Self::new(shape);
         }
-        let shape = sketch.shape();
+        let shape = match (sketch.shape(), shape) {
+            // How even bins are kept is not told by them.
+            (Shape::Bins(_), Shape::Bins(how)) => Shape::Bins(how),
+            (own, _) => own,
+        };
         let low = sketch.buckets().next().map_or(0, |(first, _)| usize::from(first));
         let mut window = Vec::new();
         for (b, n) in sketch.buckets() {
@@ -178,7 +182,7 @@ impl LiveSketch {
         let Self { low, window, shape, bins, .. } = self;
         match shape {
             Shape::Buckets | Shape::Quantiles => {}
-            Shape::Bins => return Sketch { detail: Detail::Bins(bins), ..totals },
+            Shape::Bins(_) => return Sketch { detail: Detail::Bins(bins), ..totals },
             Shape::Totals => return Sketch::from_totals(totals),
         }
         // There are many sketches of few durations each: the list is made in one piece, as long as it will be.
@@ -202,7 +206,7 @@ mod tests {
                 1..6,
             ),
         ) {
-            for shape in [Shape::Buckets, Shape::Bins, Shape::Quantiles, Shape::Totals] {
+            for shape in [Shape::Buckets, Shape::BINS, Shape::Quantiles, Shape::Totals] {
                 let (mut together, mut apart) = (LiveSketch::new(shape), LiveSketch::new(shape));
                 for lot in &lots {
                     together.add_all(lot);

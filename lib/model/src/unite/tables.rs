@@ -12,7 +12,7 @@ use crate::section::{Entry, Section, Sym, Symbol, Tables};
 use crate::sites::SiteTable;
 
 /// The united tables under construction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct United {
     sites: SiteTable,
     /// The table added last, and where its sites are: most sections of a stream share theirs.
@@ -30,7 +30,7 @@ pub struct United {
 }
 
 /// Where a section's symbols and objects are in the united tables.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Renaming {
     /// United symbol per symbol.
     pub symbols: Vec<Sym>,
@@ -149,7 +149,7 @@ impl United {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Table<T> {
     entries: Vec<Entry<T>>,
     by_family: HashMap<u128, usize, FixedState>,

@@ -16,14 +16,14 @@ use super::tables::Renaming;
 pub type Summed = (Vec<PathSketch>, Vec<RankSums>);
 
 /// Times of one thread index under construction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Times {
     sketches: BTreeMap<(Sym, Sym), (Sketch, Sketch)>,
     sums: BTreeMap<Sym, Sums>,
 }
 
 /// Per-rank sums of a symbol under construction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sums {
     /// Of ranks that came alone: rank, compute bucket, communication bucket.
     ranks: Vec<(u32, u16, u16)>,

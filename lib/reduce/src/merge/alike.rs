@@ -316,7 +316,7 @@ fn is_plain(s: &Section) -> bool {
         && s.tables.names.is_empty()
         && s.threads.iter().all(|t| t.ranks == s.ranks && has_all_slots(&s.symbols, &t.params))
         && elastic.all(|e| e.form == Form::Absolute && e.partition == 0 && e.streams.len() == 1)
-        && sketches.all(|sketch| sketch.shape() != Shape::Bins)
+        && sketches.all(|sketch| !matches!(sketch.shape(), Shape::Bins(_)))
 }
 
 /// Whether symbols have no streams or those of all their slots.

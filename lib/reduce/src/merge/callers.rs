@@ -6,7 +6,7 @@ use st_model::form::Own;
 use st_model::ranklist::RankList;
 
 /// The ranks that execute a symbol. Ranks whose own rank is their rank in the world take no space.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Callers {
     world: i64,
     others: HashMap<u32, Own>,
@@ -44,7 +44,7 @@ const SETS: (usize, usize) = (8, 8);
 
 /// Number of values that each rank reads of a stream; most ranks read equally many, and of the others many in sets that are
 /// regular.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
     first: Option<u64>,
     sets: Vec<(u64, RankList)>,

@@ -38,7 +38,7 @@ pub enum Loops {
 }
 
 /// The master under construction, over symbols of the merged trace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Master {
     loops: Loops,
     nodes: Vec<Node>,
@@ -46,7 +46,7 @@ pub struct Master {
     known: HashMap<u128, Arc<Mapping>, FixedState>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     kind: NodeContent,
     counts: Classes,

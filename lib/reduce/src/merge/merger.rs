@@ -25,9 +25,10 @@ use crate::user::Param;
 use st_model::unite::Partitions;
 use st_model::unite::Times;
 use st_model::unite::{Renaming, United};
+use st_stream::structure_size;
 
 /// Merges sections one at a time. *Memory:* the merged structure and what differs between ranks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Merger {
     keep_columns: bool,
     /// What is known of tags, if they may be left out.
@@ -50,7 +51,7 @@ pub struct Merger {
     ended: Vec<Ended>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ThreadMerger {
     ranks: RankList,
     master: Master,
@@ -212,7 +213,18 @@ impl Merger {
 
     /// As [`Merger::finish`], with so many threads; tells how many more of its parts are done.
     #[must_use]
-    pub fn finish_with(mut self, jobs: usize, tell: Tell<'_>) -> Section {
+    pub fn finish_with(self, jobs: usize, tell: Tell<'_>) -> Section {
+        if !self.lossy.is_where_smaller() {
+            return self.finished(jobs, tell);
+        }
+        let mut exact = self.clone();
+        exact.threads.iter_mut().for_each(|t| t.params.keep());
+        let (exact, drawn) = (exact.finished(jobs, &|_| ()), self.finished(jobs, tell));
+        // What rules predict takes no room in the end, and packing helps one of them more.
+        if structure_size(&drawn) < structure_size(&exact) { drawn } else { exact }
+    }
+
+    fn finished(mut self, jobs: usize, tell: Tell<'_>) -> Section {
         for t in &mut self.threads {
             t.params.review(jobs, tell);
             t.lanes.voided |= t.params.voided();

@@ -55,12 +55,12 @@ pub(crate) fn paid(threads: &[Thread]) -> u64 {
 }
 
 /// The parameters of one thread index under construction, by united symbol.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Params {
     symbols: Vec<SymbolParams>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SymbolParams {
     slots: Vec<SlotClasses>,
     callers: Callers,
@@ -182,6 +182,11 @@ impl Params {
             }
             work();
         });
+    }
+
+    /// Makes no histograms for the sake of room.
+    pub(crate) fn keep(&mut self) {
+        self.symbols.iter_mut().flat_map(|s| &mut s.slots).for_each(SlotClasses::keep);
     }
 
     /// Bits of the lanes that histograms void.

@@ -37,7 +37,7 @@ const RECODED: u64 = 4;
 const CLASS: u64 = 10;
 
 /// Streams of one slot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SlotClasses {
     pub(crate) lens: Option<Classes>,
     meaning: Meaning,
@@ -166,14 +166,19 @@ impl SlotClasses {
         (self.form, self.classes, self.plain) = (Form::Absolute, classes, true);
     }
 
+    /// Becomes no histogram for the sake of room.
+    pub(crate) fn keep(&mut self) {
+        self.lossy = self.lossy.map(Rule::without_room);
+    }
+
     /// Becomes a histogram, if it is to: once all ranks are there.
     pub(crate) fn lose(&mut self, callers: &Callers) {
         let list = self.classes.list();
         let stored = list.iter().map(|(s, _)| s.elements().count()).sum();
         let steady = matches!(list, [(one, _)] if one.constant().is_some());
-        if steady || !self.lossy.is_some_and(|rule| rule.applies(list.len(), stored)) {
+        let Some(rule) = self.lossy.filter(|rule| !steady && rule.may_apply(list.len(), stored)) else {
             return;
-        }
+        };
         let mut counter = Counter::new(self.meaning, callers.known());
         for (stream, ranks) in list {
             let mut read: Option<(u64, Vec<(i64, u64)>)> = None;
@@ -188,10 +193,14 @@ impl SlotClasses {
             }
         }
         let Some((codes, frequencies)) = counter.smallest() else { return };
+        let histogram = frequencies.to_stream();
+        if !rule.applies(list.len(), stored) && !rule.prefers(&histogram, list.iter().map(|(s, _)| s)) {
+            return;
+        }
         let all = self.classes.ranks();
         (self.form, self.plain) = (Form::Histogram(codes), true);
         self.classes = Classes::default();
-        self.classes.add_all(frequencies.to_stream(), &all);
+        self.classes.add_all(histogram, &all);
     }
 
     /// Bit of the lane that this slot's values can no longer prove.

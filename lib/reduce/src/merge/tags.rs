@@ -25,7 +25,7 @@ use st_model::unite::Renaming;
 pub(crate) type Emptied = HashMap<(Sym, usize), Classes, FixedState>;
 
 /// What is known of the tags of the sections so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tags {
     /// The tag of the messages from a rank to another of a communicator.
     channels: HashMap<(Name, i64, i64), i64, FixedState>,
@@ -36,7 +36,7 @@ pub(crate) struct Tags {
     threads: Vec<Gathered>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Gathered {
     streams: Emptied,
     /// Ranks that execute a symbol without a value in the slot.
@@ -44,7 +44,7 @@ struct Gathered {
 }
 
 /// Where a row has tags, and what they are for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Role {
     /// Slots whose tags can be left out.
     tags: Vec<usize>,

@@ -252,7 +252,7 @@ fn sketch(s: &Sketch) -> String {
     let bin = |b: &Bin| format!("{}-{}:{}/{}/{}", b.low, b.high, b.count, b.sum, b.squares);
     let buckets: Vec<_> = match s.shape() {
         Shape::Buckets => s.buckets().map(|(b, n)| format!("{b}:{n}")).collect(),
-        Shape::Bins => s.bins().iter().map(bin).collect(),
+        Shape::Bins(_) => s.bins().iter().map(bin).collect(),
         Shape::Totals => vec![format!("={}", s.count)],
         Shape::Quantiles => quantiles(s),
     };

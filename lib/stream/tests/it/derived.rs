@@ -79,7 +79,7 @@ fn threads(threads: usize, calls: u64, shape: Shape) -> Section {
 
 #[test]
 fn each_thread_has_its_own_in_any_shape() {
-    for shape in [Shape::Buckets, Shape::Bins, Shape::Totals] {
+    for shape in [Shape::Buckets, Shape::BINS, Shape::Totals] {
         assert!(left_out(&threads(3, 700, shape)));
         // All are stored if those of one thread do not follow.
         let mut one = threads(3, 700, shape);

@@ -79,7 +79,7 @@ impl Plan {
         begin: impl FnOnce(&mut RankRecorder) -> T,
         mut each: impl FnMut(&mut T, &mut RankRecorder, usize, Event),
     ) -> (RankRecorder, T) {
-        let shapes = [Shape::Buckets, Shape::Bins, Shape::Totals];
+        let shapes = [Shape::Buckets, Shape::BINS, Shape::Totals];
         let mut r = recorder(rank, shapes[self.0.len() % 3]);
         let threads = [r.open_thread(100), r.open_thread(200)];
         let mut now = [100i64, 200];
