@@ -241,16 +241,18 @@ impl Words<'_> {
         };
         if let Matter::Crowded { .. } = f.matter {
             // A kernel that does not count says 0.
-            return match (f.cost > 0, f.cost > self.whole / 100) {
-                (true, true) => format!("ranks wait for a processor wherever they are: what follows may come of that{base} (measured)"),
-                (true, false) => format!("but they hardly ever were ready to run and had none, by what the kernel counts{base} (measured)"),
-                (false, _) => "how long they were ready to run and had none is not known: if they were, all of the above may come of that (certain)".into(),
+            let text = match (f.cost > 0, f.cost > self.whole / 100) {
+                (true, true) => format!("ranks wait for a processor wherever they are: what follows may come of that{base}"),
+                (true, false) => format!("but they hardly ever were ready to run and had none, by what the kernel counts{base}"),
+                (false, _) => "how long they were ready to run and had none is not known: if they were, all of the above may come of that".into(),
             };
+            return format!("{text} ({})", self.sure(f));
         }
         if f.matter == Matter::Queued {
             return format!(
                 "wherever they are: other programs or more threads share their processors, and what follows may \
-                    come of that{base} (measured)"
+                    come of that{base} ({})",
+                self.sure(f)
             );
         }
         let mut text = if f.matter == Matter::SlowRank {
@@ -328,6 +330,8 @@ impl Words<'_> {
         match f.matter {
             Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
             Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
+            // That there are fewer processors than ranks is certain, what ranks lacked them for the kernel has measured.
+            Matter::Crowded { .. } if f.cost > 0 => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
             Matter::Latency if has_short_waits(waits, f.place) => {
                 "the calls' own time, short waits for messages included: st-stat waits"
