@@ -222,9 +222,11 @@ fn in_short(both: &[Compared<'_>; 2], budget: &Budget) -> Result<Vec<String>> {
     };
     let [a, b] = [(a, both[0].sites.clone()), (b, both[1].sites.clone())];
     let found = changes([&a, &b], &[], How::default());
+    // --time refuses what has nothing in common, as a program and its replay.
+    let more = if Common::of([&a, &b]) == Common::Nothing { ", none in both" } else { " (--time)" };
     Ok(vec![
         format!("times: {}", found.runs()),
-        format!("call sites, before and in their calls: {} (--time)", found.counts()),
+        format!("call sites, before and in their calls: {}{more}", found.counts()),
     ])
 }
 

@@ -207,6 +207,10 @@ impl Told<'_> {
             *computed.entry(at.place).or_default() += totals.before;
         }
         let mut places: Vec<(u32, u64)> = computed.into_iter().filter(|(_, ns)| *ns > 0).collect();
+        if places.len() > 1 {
+            let balanced = places.iter().map(|(place, _)| *place).collect();
+            all.push(change("all computation balanced", None, Scenario { balanced, ..Scenario::on(base) }));
+        }
         places.sort_by_key(|(place, ns)| (u64::MAX - ns, *place));
         for (place, _) in places.into_iter().take(SITES) {
             let faster = Scenario { faster: [(place, 2.0)].into(), ..Scenario::on(base) };

@@ -1,7 +1,8 @@
 //! How time changes from iteration to iteration of a program's outermost loops, or from phase to phase.
 //!
 //! An iteration of a rank's first thread lasts from the end of the call before it to the end of its last call: the computation
-//! before its first call is its own. Loops of ranks are the same that have as many iterations, the n-th such of each rank.
+//! before its first call is its own. Loops of ranks are the same that have as many iterations, the n-th such of each rank. A phase lasts
+//! from when an `MPI_Pcontrol` is entered to when the next one is, or `MPI_Finalize`: what is computed before these is of the phase that they end.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -53,6 +54,13 @@ impl Moment {
     #[must_use]
     pub fn mean(&self) -> u64 {
         self.time / self.ranks.max(1)
+    }
+
+    /// Lasts until then, on a rank alone.
+    fn until(&mut self, end: i64, rank: u32) {
+        self.time = saturate(end.saturating_sub(self.begin));
+        self.longest = (self.time, rank);
+        self.end = self.begin.saturating_add(saturate(self.time));
     }
 
     /// Adds what another one takes.
@@ -241,7 +249,11 @@ pub fn stretches<E: From<Error>>(
     while let Some(event) = events.next_event()? {
         let Some((enter, exit)) = event.times else { break };
         let of = cut.of(&event);
-        if let Some(done) = now.take_if(|now| now.of != of) {
+        if let Some(mut done) = now.take_if(|now| now.of != of) {
+            if by == PhasesBy::Pcontrol {
+                done.moment.until(enter, rank);
+                last = Some(enter);
+            }
             each(&done)?;
         }
         let begin = last.unwrap_or(enter);
@@ -266,9 +278,7 @@ pub fn stretches<E: From<Error>>(
             moment.wait = moment.wait.saturating_add(if is_of { wait.ns } else { 0 });
         }
         moment.mpi = moment.mpi.saturating_add(saturate(exit.saturating_sub(enter)));
-        moment.time = saturate(exit.saturating_sub(moment.begin));
-        moment.longest = (moment.time, rank);
-        moment.end = moment.begin.saturating_add(saturate(moment.time));
+        moment.until(exit, rank);
         last = Some(exit);
     }
     now.map_or(Ok(()), |done| each(&done))

@@ -68,6 +68,8 @@ pub(super) struct Grown {
     pub(super) rest: Option<f64>,
     /// Part of all ranks that these are.
     pub(super) part: f64,
+    /// Part of their calls that they make several times at a place: however long a run is, it begins and ends once.
+    pub(super) repeats: f64,
 }
 
 /// Records some ranks again. `raw`: bytes of all exact times before compression; `level` of compression.
@@ -93,6 +95,7 @@ pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) 
         raw: [0.0; PARTS],
         rest: rest(sections, &parts),
         part: float(some.into()) / float(of.into()),
+        repeats: repeats(sections, &ranks),
     };
     for (i, groups) in parts.into_iter().enumerate() {
         let sections =
@@ -123,6 +126,20 @@ fn sample(sections: &[Section], all: &[(usize, u32)]) -> Vec<(usize, u32)> {
     let many = of(MOST);
     let steps = many.iter().map(|(s, r)| sections[*s].steps(Some(&RankList::single(*r))));
     if steps.fold(0, u64::saturating_add) <= FEW { many } else { of(SAMPLE) }
+}
+
+/// Part of some ranks' calls that they make several times at a place.
+fn repeats(sections: &[Section], ranks: &[(usize, u32)]) -> f64 {
+    let [mut all, mut several] = [0u64; 2];
+    for (section, rank) in ranks.iter().map(|(section, rank)| (&sections[*section], *rank)) {
+        for thread in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
+            for calls in section.calls_of(thread, rank) {
+                all = all.saturating_add(calls);
+                several = several.saturating_add(if calls > 1 { calls } else { 0 });
+            }
+        }
+    }
+    float(several.into()) / float(all.max(1).into())
 }
 
 /// Calls of a rank's thread.

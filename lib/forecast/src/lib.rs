@@ -101,7 +101,8 @@ pub fn parts(trace: &Recorded<'_>, times: f64, budget: &Budget) -> Result<Vec<Pa
     } else {
         grown.part.recip()
     };
-    let to = Longer { times, scale };
+    // What a run does once, to begin and to end, a longer one does once.
+    let to = Longer { times: 1.0 + (times - 1.0) * grown.repeats, scale };
     let (then, why) = growth::structure(real(structure), grown.structure, to);
     let mut parts =
         vec![Part { name: "structure and parameters", now: structure, then, why: why.to_owned() }];
@@ -245,6 +246,9 @@ fn exact(trace: &Recorded<'_>, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> 
     }
     if raw < there * to.times {
         why = "each call, until --time-budget is spent";
+    }
+    if grown.repeats <= 0.0 {
+        why = "no call is made twice";
     }
     Part { name, now: rounded(now), then, why: why.to_owned() }
 }

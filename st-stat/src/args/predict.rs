@@ -43,7 +43,7 @@ that of the recorded machine holds up a sender only from the call on that it was
 Threads beside the first begin when they began. Exact times are needed (st-record without --merge).
 
 Columns: those of CSV and JSON are what: recorded; model; all changes together (changed); single ones; without options also ideal network, half the latency, \
-twice the bandwidth, and for the eight sites with most computation half of it, and balanced; function; time_ns of the run; gain_ns and gain_percent against the model; error_percent, of the model; site and place. With --model: link; latency_ns; \
+twice the bandwidth, all computation balanced, and for the eight sites with most computation half of it, and balanced; function; time_ns of the run; gain_ns and gain_percent against the model; error_percent, of the model; site and place. With --model: link; latency_ns; \
 overhead_ns; bytes_per_second, null if what bytes take does not show; eager_bytes; collective, the factor; messages, eager_calls, overhead_calls and operations that were \
 measured; lower_quartile and upper_quartile of what messages take by what the model says.";
 

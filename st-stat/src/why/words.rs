@@ -19,6 +19,9 @@ pub(super) const MOST: usize = 20;
 /// The part of the most that is due to one rank by which those that are alike differ at most: parts are kept to 4.5 %.
 const ALIKE: u64 = 20;
 
+/// How many times as long as ranks that are waited for the others wait where they hardly do, both in the mean.
+const HARDLY: u128 = 4;
+
 /// What shares are of: all ranks' time, or the part of it that exact times tell of where these end early.
 const WHOLE: &str = "the whole run";
 pub(super) const TIMED: &str = "what has exact times";
@@ -112,12 +115,21 @@ impl Words<'_> {
         if alone || waited(&apart) * 4 > waited(&all) * 3 { apart } else { all }
     }
 
-    /// One rank after the other comes last: that is no rank's fault.
+    /// One rank after the other comes last: that is no rank's fault. Then who comes last now waits another time. If it hardly does, there are
+    /// several groups of ranks, or ranks that are as late as each other.
     fn moves(&self, f: &Finding) -> bool {
+        let culprits = Self::culprits(f);
+        let wait = |blamed: bool| {
+            let among = f.victims.iter().filter(|(rank, _)| culprits.binary_search(rank).is_ok() == blamed);
+            among.fold((0_u128, 0_u128), |(ns, n), (_, one)| (ns + u128::from(*one), n + 1))
+        };
+        let ((own, _), (others, n)) = (wait(true), wait(false));
+        let waits_in_turn = own * n * HARDLY >= others * u128::from(culprits.len().to_u64());
         let most = f.culprits.first().map_or(0, |(_, ns)| *ns);
         let steady = f.excess.map_or(0, |e| e.ns) * 4 * f.victims.len().to_u64() > most * 3;
         f.culprits.len() > 2.min(self.told.ranks().to_usize().saturating_sub(1))
             && most * 10 < f.cost * 6
+            && waits_in_turn
             && !steady
     }
 
@@ -229,16 +241,18 @@ impl Words<'_> {
         };
         if let Matter::Crowded { .. } = f.matter {
             // A kernel that does not count says 0.
-            return match (f.cost > 0, f.cost > self.whole / 100) {
-                (true, true) => format!("ranks wait for a processor wherever they are: what follows may come of that{base} (measured)"),
-                (true, false) => format!("but they hardly ever were ready to run and had none, by what the kernel counts{base} (measured)"),
-                (false, _) => "how long they were ready to run and had none is not known: if they were, all of the above may come of that (certain)".into(),
+            let text = match (f.cost > 0, f.cost > self.whole / 100) {
+                (true, true) => format!("ranks wait for a processor wherever they are: what follows may come of that{base}"),
+                (true, false) => format!("but they hardly ever were ready to run and had none, by what the kernel counts{base}"),
+                (false, _) => "how long they were ready to run and had none is not known: if they were, all of the above may come of that".into(),
             };
+            return format!("{text} ({})", self.sure(f));
         }
         if f.matter == Matter::Queued {
             return format!(
                 "wherever they are: other programs or more threads share their processors, and what follows may \
-                    come of that{base} (measured)"
+                    come of that{base} ({})",
+                self.sure(f)
             );
         }
         let mut text = if f.matter == Matter::SlowRank {
@@ -316,6 +330,8 @@ impl Words<'_> {
         match f.matter {
             Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
             Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
+            // That there are fewer processors than ranks is certain, what ranks lacked them for the kernel has measured.
+            Matter::Crowded { .. } if f.cost > 0 => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
             Matter::Latency if has_short_waits(waits, f.place) => {
                 "the calls' own time, short waits for messages included: st-stat waits"

@@ -259,6 +259,10 @@ fn that_the_time_budget_was_spent_is_said_where_exact_times_were_folded() {
 
 /// What `st-stat why` says of three ranks on one processor, of which the kernel says that they had none for so many ns.
 fn crowded(queued: Option<u64>, change: impl Fn(&mut Section)) -> String {
+    crowded_as("text", queued, change)
+}
+
+fn crowded_as(format: &str, queued: Option<u64>, change: impl Fn(&mut Section)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
     trace(&path, &[10, 60, 10], Times::All);
@@ -268,7 +272,8 @@ fn crowded(queued: Option<u64>, change: impl Fn(&mut Section)) -> String {
     read.header.queued = queued.map(|ns| Queued { ns, ranks: 3, longest_ns: ns, longest_rank: 1 });
     read.sections.iter_mut().for_each(change);
     st_stream::write(&read, std::fs::File::create(&path).unwrap(), WriteOptions { level: 0 }).unwrap();
-    let words = ["st-stat", "why", "-q", "-o", out.to_str().unwrap(), path.to_str().unwrap()];
+    let [to, from] = [&out, &path].map(|path| path.to_str().unwrap());
+    let words = ["st-stat", "why", "-q", "--format", format, "-o", to, from];
     assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
     let text = std::fs::read_to_string(&out).unwrap();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -290,6 +295,14 @@ fn more_ranks_than_processors_weigh_what_they_cost() {
     ] {
         let text = crowded(queued, |_| ());
         assert!(!before(&text) && text.contains(said), "{queued:?} {text}");
+    }
+    // How sure that is, is the same in all forms.
+    for (queued, sure) in [(Some(1_500_000_000), "measured"), (None, "certain")] {
+        let [text, json] = ["text", "json"].map(|format| crowded_as(format, queued, |_| ()));
+        let row = json.split("{\"kind\":").find(|row| row.starts_with("\"crowded\"")).unwrap();
+        assert!(row.contains(&format!("\"sure\":\"{sure}\"")), "{row}");
+        let told = text.split_once(" crowded: ").unwrap().1;
+        assert!(told.split(['(', ')']).nth(1) == Some(sure), "{text}");
     }
 }
 

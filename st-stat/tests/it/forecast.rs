@@ -1,6 +1,6 @@
 //! Forecasts from short runs against the traces of long ones.
 
-use crate::common::rows;
+use crate::common::{Rank, rows};
 use clap::Parser;
 use st_capture::record::{Options, RankRecorder};
 use st_cli::Status;
@@ -196,6 +196,7 @@ fn what_cannot_be_said_is_refused() {
     let short = file(kernel(Kernel::Stencil1d, 2, 10));
     let told = |file: &[u8], options: &[&str]| format!("{:#}", forecast(file, options).unwrap_err());
     assert!(told(&short, &["--for", "0.000001"]).contains("the trace is of a longer run"));
+    assert!(told(&short, &["--for", "0"]).contains("not from 0.000000001 to 315,360,000 seconds"));
     let mut sections = kernel(Kernel::Stencil1d, 2, 10);
     for thread in sections.iter_mut().flat_map(|s| &mut s.threads) {
         (thread.sketches, thread.sums) = (Vec::new(), Vec::new());
@@ -206,6 +207,37 @@ fn what_cannot_be_said_is_refused() {
     let text = forecast(&short, &[]).unwrap();
     assert!(text.starts_with("1.") && text.contains(": in 3,600 s about "), "{text}");
     assert!(text.contains("structure and") && text.contains("\ntotal "), "{text}");
+}
+
+/// One rank that calls at 40 places once, and then so many times at one, whose times are drawn at random.
+fn set_up(rounds: usize) -> Section {
+    let (mut rank, mut at, mut noise) = (Rank::new(0, 1), 1000i64, 1u64);
+    rank.call("MPI_Init", "main", &[], (0, 1000));
+    let setup = (0..40).map(|n| (format!("set up {n}"), 100));
+    for (place, usual) in setup.chain((0..rounds).map(|_| ("step".to_owned(), 1_000_000))) {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let enter = at + usual + ((usual * (noise >> 40 & 0xffff).cast_signed()) >> 18);
+        at = enter + (noise >> 20 & 0x3ff).cast_signed();
+        rank.call("MPI_Barrier", &place, &[0], (enter, at));
+    }
+    rank.call("MPI_Finalize", "main", &[], (at, at));
+    rank.finish("host")
+}
+
+#[test]
+fn what_happens_once_happens_once_in_a_longer_run() {
+    let mut rank = Rank::new(0, 1);
+    rank.call("MPI_Init", "main", &[], (0, 1000));
+    rank.call("MPI_Finalize", "main", &[], (113_000, 114_000));
+    let file_of_one = file(vec![rank.finish("host")]);
+    let [least, likely, most] = sums(3_600_000_000_000, &file_of_one);
+    let now = st_model::num::float(file_of_one.len() as u128);
+    assert!(0.8 * now < least && (likely / now - 1.0).abs() < 0.05 && most < 1.2 * now, "{likely} of {now}");
+    assert!(forecast(&file_of_one, &[]).unwrap().contains("no call is made twice"));
+    // With calls that repeat, only these go on.
+    let [short, long] = [40, 640].map(|rounds| vec![set_up(rounds)]);
+    let (said, truth) = (expected(&short, &long, &file(short.clone()))[2], parts(&file(long.clone()))[2]);
+    assert!(said[0] < truth && truth < said[2] && said[1] < 1.5 * truth, "{said:?} of {truth}");
 }
 
 #[test]

@@ -128,6 +128,28 @@ fn phases_are_those_that_the_program_names() {
     );
 }
 
+/// Level 0 is a pause.
+#[test]
+fn what_is_computed_before_a_phase_begins_is_of_the_one_before() {
+    let mut rank = Rank::new(0, 1);
+    rank.call(names::MPI_Init, "main", &[], (0, 1000));
+    rank.call(names::MPI_Pcontrol, "begin", &[2], (2000, 2010));
+    rank.call(names::MPI_Barrier, "first", &[0], (2020, 2100));
+    rank.call(names::MPI_Pcontrol, "pause", &[0], (302_100, 302_110));
+    rank.call(names::MPI_Pcontrol, "go on", &[3], (702_110, 702_120));
+    rank.call(names::MPI_Barrier, "second", &[0], (702_130, 702_200));
+    rank.call(names::MPI_Finalize, "main", &[], (902_200, 902_300));
+    let csv = printed(vec![rank.finish("host")], &["phases", "--by", "pcontrol", "--format", "csv"]);
+    let columns = ["level", "begin_ns", "end_ns", "time_ns", "mpi_ns"];
+    let all: Vec<_> = rows(&csv).iter().map(|row| columns.map(|column| row[column].clone())).collect();
+    let wanted = [
+        ["0", "302100", "702110", "400010", "10"],
+        ["2", "2000", "302100", "300100", "90"],
+        ["3", "702110", "902200", "200090", "80"],
+    ];
+    assert_eq!(all, wanted.map(|row| row.map(str::to_owned)), "{csv}");
+}
+
 #[test]
 fn without_exact_times_it_is_said_what_is_missing() {
     let said = format!("{:#}", tried(untimed(program(false)), &["phases"]).unwrap_err());

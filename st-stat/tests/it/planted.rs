@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{printed, rows, with_slow};
+use crate::common::{Rank, printed, rows, with_slow};
 use st_kernels::{Kernel, Slow};
 use st_model::section::Section;
 
@@ -31,6 +31,32 @@ fn a_slow_rank_is_found_among_a_thousand() {
     // Of what it computes after the last exchange nobody but the root of the reduction at the end hears.
     let planted = 100_000_000 * u64::from(RANKS - 1);
     assert!(whole.abs_diff(planted) * 20 < planted, "{whole} of {planted}");
+}
+
+#[test]
+fn the_same_rank_of_each_communicator_is_no_imbalance_that_moves() {
+    let all = with_slow(Kernel::Fft, 16, 40, &[Slow { rank: 5, factor: 1.5 }]);
+    let found = rows(&printed(all, &["why", "--format", "csv"]));
+    let each = found.iter().find(|row| row["ranks"] == "1 5 9 13" && row["kind"] == "wait at NxN").unwrap();
+    assert!(each["what"].contains(" wait for ranks 1, 5, 9, 13"), "{each:?}");
+    assert!(!found.iter().any(|row| row["what"].contains("moves")), "{found:?}");
+}
+
+#[test]
+fn an_imbalance_moves_where_each_rank_is_last_in_turn() {
+    let mut all: Vec<Rank> = (0..4).map(|rank| Rank::new(rank, 4)).collect();
+    all.iter_mut().for_each(|rank| rank.call("MPI_Init", "main", &[], (0, 1000)));
+    let mut now = 1000;
+    for turn in 0..40 {
+        for (rank, me) in all.iter_mut().zip(0..) {
+            let computed = if me == turn % 4 { 1_000_000 } else { 200_000 };
+            rank.call("MPI_Barrier", "step", &[0], (now + computed, now + 1_001_000));
+        }
+        now += 1_001_000;
+    }
+    all.iter_mut().for_each(|rank| rank.call("MPI_Finalize", "main", &[], (now, now + 1)));
+    let text = printed(all.into_iter().map(|rank| rank.finish("host")).collect(), &["why"]);
+    assert!(text.contains("imbalance that moves: 4 ranks come last, now one, now another"), "{text}");
 }
 
 #[test]

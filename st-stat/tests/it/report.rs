@@ -221,10 +221,12 @@ fn iterations_and_phases_are_bands_above_the_timeline() {
     let program: Vec<Section> = (0..2)
         .map(|rank| {
             let mut r = Rank::new(rank, 2);
+            let mut begin = 0;
             for turn in 0..12 {
-                let (begin, long) = (turn * 1000, if turn == 7 { 900 } else { 100 });
+                let long = if turn == 7 { 900 } else { 100 };
                 r.call(names::MPI_Pcontrol, "phase", &[turn % 3], (begin, begin + 1));
                 r.call(names::MPI_Barrier, "step", &[0], (begin + long, begin + long + 10));
+                begin += long + 20;
             }
             r.finish("host")
         })

@@ -522,6 +522,8 @@ fn another_program_is_told_from_another_build() {
 fn traces_without_a_call_site_in_common_are_refused() {
     let other = [recorded(Run::default()), built("01", &[("f", 3)])];
     assert_eq!(common(&other), Common::Nothing);
+    let (text, _) = said(other.clone(), &[]).unwrap();
+    assert!(text.ends_with(" gone, none in both\n") && !text.contains("--time"), "{text}");
     let refused = said(other, &["--time"]).unwrap_err();
     assert!(
         refused.is::<st_cli::InvalidStream>() && refused.to_string().contains("no call site in common"),

@@ -143,15 +143,15 @@ fn phases_of_pcontrol_last_until_the_next() {
         csv(&path, "phases").iter().map(|row| columns.map(|column| row[column].clone())).collect()
     };
     let all = [
-        ["", "", "", "0", "10", "1", "0"],
-        ["0", "1", "0", "10", "210", "2", "180"],
-        ["1", "2", "0", "210", "310", "1", "90"],
-        ["0", "1", "1", "310", "510", "2", "180"],
-        ["", "", "", "510", "610", "1", "90"],
+        ["", "", "", "0", "100", "1", "90"],
+        ["0", "1", "0", "100", "300", "2", "180"],
+        ["1", "2", "0", "300", "400", "1", "90"],
+        ["0", "1", "1", "400", "600", "2", "180"],
+        ["", "", "", "600", "610", "1", "0"],
     ];
     assert_eq!(rows(&["-o", "all.csv"]), all);
     assert_eq!(rows(&["-o", "one.csv", "--phase", "1"]), [all[1], all[3]]);
-    assert_eq!(rows(&["-o", "part.csv", "--from", "0.00000025", "--until", "0.0000004"]), all[2..4]);
+    assert_eq!(rows(&["-o", "part.csv", "--from", "0.00000035", "--until", "0.00000045"]), all[2..4]);
     let made = Made::of(vec![rank(&[(names::MPI_Init, "main", &[]), (names::MPI_Finalize, "main", &[])])]);
     let (status, text) = said(&made, &["-o", "none.json", "--level", "phases"]);
     assert!(status == Some(0) && text.contains("warning: no loop around calls is known"), "{text}");
