@@ -47,7 +47,7 @@ impl From<Loops> for master::Loops {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Sums {
     /// Of those in which ranks differ by more than chance, and no finer than that needs; a rank's computation, and its time in MPI,
-    /// stay within 0.5 % of what all its totals say. Of more than 4,096 ranks the means of 64 runs of them, and the extremes of what matters
+    /// stay within 0.5 % of what all its totals say, or within 0.01 % of its time. Of more than 4,096 ranks the means of 64 runs of them, and the extremes of what matters
     #[default]
     Differing,
     /// Of all, to 1 %
