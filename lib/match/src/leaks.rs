@@ -237,8 +237,9 @@ impl Leaks {
     }
 }
 
+/// Whether calls of a function make something that another is to complete: a request, or a message that is found.
 fn makes_request(row: &Row) -> bool {
-    Role::of_call(row.id).makes != ABSENT
+    Role::of_call(row.id).makes != ABSENT || row.kind == Kind::MatchedProbe
 }
 
 /// Slots of objects that a function makes (`true`) or frees. What MPI itself has is not to be freed.

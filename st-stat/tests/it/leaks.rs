@@ -244,3 +244,14 @@ fn ranks_that_ended_early_leave_nothing() {
     assert!(printed(sections.clone(), &["leaks"]).starts_with("nothing is left"));
     assert!(!printed(sections, &["why", "--all"]).contains("leak: "));
 }
+
+#[test]
+fn a_message_that_was_found_and_never_received_is_left() {
+    let mut r = Rank::new(0, 2);
+    // source tag comm message rsource rtag bytes
+    r.call(names::MPI_Mprobe, "here", &[1, 0, 0, 0, NONE, NONE, 4], (0, 10));
+    r.call(names::MPI_Mprobe, "there", &[1, 0, 0, 1, NONE, NONE, 4], (20, 30));
+    // count type message rsource rtag bytes
+    r.call(names::MPI_Mrecv, "here", &[4, 0, 0, NONE, NONE, 4], (40, 50));
+    assert_eq!(found(&[r.finish("host")]), Left::from([((What::Message, "there", 0), 1)]));
+}
