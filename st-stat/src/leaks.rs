@@ -25,7 +25,8 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     }
     let budget = of.input.steps.budget();
     let mut leaks = Leaks::of(&sections, &budget)?;
-    match unmatchable(&whole, &sections) {
+    let paused = (leaks.paused > 0).then_some("ranks paused recording (MPI_Pcontrol)");
+    match paused.or_else(|| unmatchable(&whole, &sections)) {
         None => leaks.add_unmatched(&sections, &budget)?,
         Some(why) => {
             of.talk.warn(input::NAME, format!("{why}: whether messages are received is not looked at"))
@@ -36,7 +37,8 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
     if leaks.left.is_empty() && of.format == Format::Text {
-        writeln!(out, "nothing is left: all requests complete, all that is made is freed")?;
+        let all = "nothing is left: all requests complete, all that is made is freed";
+        writeln!(out, "{}", if leaks.paused > 0 { "nothing is left of what is recorded" } else { all })?;
     } else {
         table(&leaks, &sections, &sites).write(of.format, screen, &mut out)?;
     }
@@ -56,6 +58,10 @@ fn unmatchable(whole: &Whole, sections: &[Section]) -> Option<&'static str> {
 fn remark(leaks: &Leaks, warn: impl Fn(String)) {
     let remarks = [
         (leaks.early, "ranks ended early: what they left is not listed"),
+        (
+            leaks.paused,
+            "ranks paused recording (MPI_Pcontrol): of what they made only requests made after it are listed",
+        ),
         (leaks.elsewhere, "completions of requests of other threads: these are listed as never completed"),
     ];
     remarks.iter().filter(|(n, _)| *n > 0).for_each(|(n, what)| warn(format!("{} {what}", grouped(*n))));

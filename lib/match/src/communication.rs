@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use st_model::calls::names;
 use st_model::calls::roles::{Action, Rule, Start};
 use st_model::calls::words::ABSENT;
 use st_model::event::{Arg, Completed, Event, RECEIVED, SENT};
@@ -172,6 +173,10 @@ const REQUESTS: usize = 1 << 24;
 pub struct Communication<P> {
     standings: Standings,
     requests: Vec<Option<Request<P>>>,
+    /// How often the program has paused recording, and how often it had when each request was made or started: one that was there
+    /// before may have been completed and freed unseen.
+    pauses: u64,
+    since: Vec<u64>,
     /// Persistent collective operations made, per communicator.
     made: HashMap<u32, u32, FixedState>,
     /// Messages in parts made, per channel and direction.
@@ -183,6 +188,8 @@ impl<P> Default for Communication<P> {
         Self {
             standings: Standings::default(),
             requests: Vec::new(),
+            pauses: 0,
+            since: Vec::new(),
             made: HashMap::default(),
             in_parts: HashMap::default(),
         }
@@ -231,7 +238,8 @@ impl<P: Clone> Communication<P> {
         })
     }
 
-    /// What is left of all requests, also of those that concern nobody else, and the calls that made or started them.
+    /// What is left of all requests, also of those that concern nobody else, and the calls that made or started them; not of those
+    /// that the program may have completed while it had paused recording.
     pub fn left(&self) -> impl Iterator<Item = (Sym, Left)> + '_ {
         let active = |request: &Request<P>| match request {
             Request::Send(_, End { sym, .. })
@@ -241,7 +249,8 @@ impl<P: Clone> Communication<P> {
             | Request::Part(_, sym) => Some((*sym, Left::Active)),
             Request::LeftOut | Request::Persistent(..) => None,
         };
-        self.requests.iter().flatten().filter_map(move |request| match request {
+        let sure = self.requests.iter().zip(&self.since).filter(|(_, since)| **since == self.pauses);
+        sure.filter_map(|(request, _)| request.as_ref()).filter_map(move |request| match request {
             Request::Persistent(_, None, sym) => Some((*sym, Left::Inactive)),
             Request::Persistent(_, Some(started), _) => active(started),
             other => active(other),
@@ -288,6 +297,7 @@ impl<P: Clone> Communication<P> {
             Action::Start => event.requests().iter().for_each(|r| self.start(event, *r, to)),
             Action::Complete => event.completed().for_each(|c| self.complete(event, &c, to)),
             Action::Free => self.free(request, to),
+            Action::Internal if pauses(event) => self.pauses += 1,
             Action::Collective { rule, start } => self.collective(event, rule, start, to),
             Action::Internal
             | Action::Init
@@ -426,6 +436,9 @@ impl<P: Clone> Communication<P> {
             }
         };
         *running = Some(Box::new(started));
+        if let Some(since) = usize::try_from(request).ok().and_then(|i| self.since.get_mut(i)) {
+            *since = self.pauses;
+        }
     }
 
     fn complete(&mut self, event: &Event<'_>, c: &Completed, to: &mut impl Listener<Part = P>) {
@@ -500,7 +513,15 @@ impl<P: Clone> Communication<P> {
         let Some(i) = usize::try_from(request).ok().filter(|i| *i < REQUESTS) else { return };
         if i >= self.requests.len() {
             self.requests.resize_with(i + 1, || None);
+            self.since.resize(i + 1, 0);
         }
         self.requests[i] = to;
+        self.since[i] = self.pauses;
     }
+}
+
+/// Whether a call pauses recording: what its rank does until it goes on is not in the trace.
+#[must_use]
+pub fn pauses(event: &Event<'_>) -> bool {
+    event.name() == Some(names::MPI_Pcontrol) && event.arg("level") == Some(Arg::One(0))
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 use st_model::calls::roles::{Role, Rule};
-use st_model::calls::words::ABSENT;
-use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row};
+use st_model::calls::words::{ABSENT, slot};
+use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row, names};
 use st_model::event::{Completed, Event};
 use st_model::folded::SymbolCalls;
 use st_model::num::{Exact as _, narrow, saturate};
@@ -77,6 +77,8 @@ pub struct Leaks {
     pub left: BTreeMap<LeakOrigin, BTreeMap<u32, u64>>,
     /// Ranks that did not come to their end, of which nothing is said.
     pub early: u64,
+    /// Ranks that paused recording (`MPI_Pcontrol`), of which only requests are told that they made after that.
+    pub paused: u64,
     /// Completions of requests that another thread started: these seem never to complete.
     pub elsewhere: u64,
 }
@@ -123,7 +125,11 @@ impl Leaks {
                     all.early += 1;
                     continue;
                 }
-                all.objects(section, rank, budget)?;
+                if paused(section, rank, budget)? {
+                    all.paused += 1;
+                } else {
+                    all.objects(section, rank, budget)?;
+                }
                 all.requests(section, rank, budget)?;
             }
         }
@@ -237,8 +243,9 @@ impl Leaks {
     }
 }
 
+/// Whether calls of a function make something that another is to complete: a request, or a message that is found.
 fn makes_request(row: &Row) -> bool {
-    Role::of_call(row.id).makes != ABSENT
+    Role::of_call(row.id).makes != ABSENT || row.kind == Kind::MatchedProbe
 }
 
 /// Slots of objects that a function makes (`true`) or frees. What MPI itself has is not to be freed.
@@ -264,6 +271,20 @@ pub(crate) fn objects(row: &'static Row) -> impl Iterator<Item = (u8, What, bool
 pub fn made_by(call: CallId) -> Option<What> {
     let row = CallTable::builtin().get(call)?;
     objects(row).find(|(.., makes)| *makes).map(|(_, what, _)| what)
+}
+
+/// Whether a rank has paused recording.
+fn paused(section: &Section, rank: u32, budget: &Budget) -> Result<bool, Unknown> {
+    let mut paused = false;
+    for (thread, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
+        for (sym, calls) in (0..).zip(section.calls_of(t, rank)).filter(|(_, calls)| *calls > 0) {
+            if let Some(row) = row(section, sym).filter(|row| row.name == names::MPI_Pcontrol) {
+                let calls = SymbolCalls { rank, thread, sym, calls };
+                each_value(section, calls, slot(row, "level"), budget, &mut |level, _| paused |= level == 0)?;
+            }
+        }
+    }
+    Ok(paused)
 }
 
 /// The values of a slot of a symbol's calls, each with how often it comes.

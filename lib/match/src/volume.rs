@@ -23,7 +23,7 @@ use std::ops::AddAssign;
 use foldhash::fast::FixedState;
 
 use crate::graph::Topologies;
-use st_model::calls::roles::Start;
+use st_model::calls::roles::{Action, Start};
 use st_model::calls::words::{ABSENT, Words};
 use st_model::calls::{CallTable, Kind};
 use st_model::event::Event;
@@ -153,16 +153,13 @@ impl<'a> Volumes<'a> {
         }
     }
 
-    /// What the rank's next event moves. Of a call that failed only what it completed counts.
+    /// What the rank's next event moves. Of a call that failed only what it completed or received counts.
     pub fn next_event(&mut self, event: &Event<'_>) -> &Volume {
         let (sym, words) = (event.sym, event.words());
         (self.volume.sent, self.volume.received) = (Side::default(), Side::default());
         self.volume.partners.clear();
         let Some(Some(at)) = self.places.get(sym as usize).copied() else { return &self.volume };
-        if event.symbol.error != 0 {
-            if at.kind == Kind::Complete {
-                self.complete(&at, words);
-            }
+        if event.symbol.error != 0 && event.action() == Action::Internal {
             return &self.volume;
         }
         match at.kind {

@@ -14,7 +14,7 @@ use crate::objects::{Comm, Named};
 use crate::project::{Error, Projection};
 use crate::section::{Section, Sym, Symbol, Tables};
 use crate::tree::Turn;
-use crate::values::{CANCELLED, NONE};
+use crate::values::{ANY_SOURCE, ANY_TAG, CANCELLED, NONE};
 
 /// What is sent, in [`Event::count`] and [`Event::bytes`].
 pub const SENT: usize = 0;
@@ -198,10 +198,21 @@ impl<'e> Event<'e> {
         listed.or_else(|| self.section.tables.names.get(&self.symbol.call).map(String::as_str))
     }
 
-    /// What it does with others: nothing if it failed.
+    /// What it does with others; if it failed: see [`Action::after`].
     #[must_use]
     pub fn action(&self) -> Action {
-        if self.symbol.error == 0 { self.role.action } else { Action::Internal }
+        if self.symbol.error == 0 {
+            return self.role.action;
+        }
+        match self.role.action.after(self.symbol.error) {
+            // It is not known what a wildcard got.
+            Action::Receive { .. } | Action::Both { .. } if self.takes_anything() => Action::Internal,
+            action => action,
+        }
+    }
+
+    fn takes_anything(&self) -> bool {
+        self.named_source() == Some(ANY_SOURCE) || self.received_tag() == Some(ANY_TAG)
     }
 
     /// The section that it is of.

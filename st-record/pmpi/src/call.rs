@@ -121,7 +121,7 @@ impl Call {
         }
     }
 
-    /// Reads the outputs, and records.
+    /// Reads the outputs, of a call that failed those that it has all the same, and records.
     #[inline]
     fn write_down(
         &mut self,
@@ -140,7 +140,7 @@ impl Call {
             read(&mut encoder);
         } else {
             self.event.error = normal::class_of(result);
-            encoder.failed_completion();
+            encoder.failed(self.event.error, read);
         }
         encoder.settle();
         state.commit(thread, self.event);

@@ -46,6 +46,16 @@ pub(crate) unsafe fn source_and_tag(status: *const Status) -> [i64; 2] {
     }
 }
 
+/// The error code of one of several operations that a call completes.
+///
+/// # Safety
+///
+/// A call that returned `MPI_ERR_IN_STATUS` has written the status.
+pub(crate) unsafe fn error(status: *const Status) -> c_int {
+    // SAFETY: the caller's promise; every family has this field.
+    unsafe { field(status, k::offsetof_MPI_Status_MPI_ERROR()) }
+}
+
 /// Writes the three words of a receive's or probe's status.
 ///
 /// # Safety

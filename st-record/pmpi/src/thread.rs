@@ -22,6 +22,8 @@ pub(crate) struct Thread {
     pub(crate) listed_at: usize,
     /// The call completes requests, and its lists are not written yet.
     pub(crate) owes_lists: bool,
+    /// The class of the error that the call has returned, while its outputs are read.
+    pub(crate) error: u32,
     /// A poll said no.
     pub(crate) failed: bool,
     /// Memory of stand-ins for ignored statuses.
@@ -43,6 +45,7 @@ impl Thread {
             open: Vec::new(),
             listed_at: 0,
             owes_lists: false,
+            error: 0,
             failed: false,
             statuses: Vec::new(),
             completed: Vec::new(),

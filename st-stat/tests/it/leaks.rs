@@ -244,3 +244,40 @@ fn ranks_that_ended_early_leave_nothing() {
     assert!(printed(sections.clone(), &["leaks"]).starts_with("nothing is left"));
     assert!(!printed(sections, &["why", "--all"]).contains("leak: "));
 }
+
+#[test]
+fn a_message_that_was_found_and_never_received_is_left() {
+    let mut r = Rank::new(0, 2);
+    // source tag comm message rsource rtag bytes
+    r.call(names::MPI_Mprobe, "here", &[1, 0, 0, 0, NONE, NONE, 4], (0, 10));
+    r.call(names::MPI_Mprobe, "there", &[1, 0, 0, 1, NONE, NONE, 4], (20, 30));
+    // count type message rsource rtag bytes
+    r.call(names::MPI_Mrecv, "here", &[4, 0, 0, NONE, NONE, 4], (40, 50));
+    assert_eq!(found(&[r.finish("host")]), Left::from([((What::Message, "there", 0), 1)]));
+}
+
+/// A rank that makes requests and a type and sends, pauses recording, goes on, and makes another request.
+fn pausing() -> Vec<Section> {
+    let mut r = Rank::new(0, 1);
+    r.call(names::MPI_Init, "main", &[], (0, 10));
+    r.call(names::MPI_Irecv, "here", &[1, 0, 0, 5, 0, 0], (20, 30));
+    r.call(names::MPI_Recv_init, "here", &[1, 0, 0, 5, 0, 1], (40, 50));
+    r.call(names::MPI_Type_contiguous, "there", &[2, 0, 2], (60, 70));
+    r.call(names::MPI_Send, "there", &[1, 0, 0, 7, 0], (80, 90));
+    for level in [0, 1] {
+        r.call(names::MPI_Pcontrol, "main", &[level], (100 + 100 * level, 110 + 100 * level));
+    }
+    r.call(names::MPI_Irecv, "elsewhere", &[1, 0, 0, 5, 0, 0], (220, 230));
+    r.call(names::MPI_Finalize, "main", &[], (5000, 5010));
+    vec![r.finish("host")]
+}
+
+#[test]
+fn what_may_have_ended_while_recording_was_paused_is_not_told() {
+    let sections = pausing();
+    assert_eq!(found(&sections), Left::from([((What::Request, "elsewhere", 0), 1)]));
+    assert_eq!(Leaks::of(&sections, &Budget::default()).unwrap().paused, 1);
+    assert_eq!(found_in_time(&sections), BTreeMap::new());
+    assert_eq!(rows(&printed(sections.clone(), &["leaks", "--format", "csv"])).len(), 1);
+    assert_eq!(printed(sections, &["why", "--all"]).matches("leak: ").count(), 1);
+}

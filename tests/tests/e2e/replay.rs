@@ -13,7 +13,7 @@ use st_tests::{Failure, conclude, place, workplace};
 const UNPLAYED: &str = "makes calls that are recorded and not replayed";
 
 /// Beginnings of the names of programs that cannot be replayed to an equal recording, and why.
-const APART: [(&str, &str); 9] = [
+const APART: [(&str, &str); 10] = [
     ("c_attr", UNPLAYED),
     ("c_misc", UNPLAYED),
     ("c_old", "is replayed by the functions that have replaced those of MPI 1"),
@@ -21,6 +21,7 @@ const APART: [(&str, &str); 9] = [
     ("c_s", UNPLAYED),
     ("c_info4", UNPLAYED),
     ("c_io", "is replayed on files of other names: see `files_are_replayed_on_scratch_files`"),
+    ("c_truncate", "receives by calls that fail, and a replay makes no call that failed"),
     ("c_abort", "has no end: rank 0 kills the others"),
     ("large_", "is replayed by the functions without large counts, which every MPI has"),
 ];

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_model::calls::roles::Start;
+use st_model::calls::roles::{Action, Role, Start};
 use st_model::calls::{CallTable, Kind, Row};
 use st_model::event::Event;
 use st_model::folded::{Folded, SymbolCalls};
 use st_model::num::Exact as _;
 use st_model::ranklist::RankList;
 use st_model::requests::is_predictable;
-use st_model::section::Section;
+use st_model::section::{Section, Symbol};
 use st_model::steps::{Budget, Exceeded};
 
 use super::{Graphs, Places, Volume, Volumes};
@@ -132,7 +132,9 @@ fn folded<'a>(section: &'a Section, rank: u32, budget: &Budget) -> Result<Option
     for (thread, t) in section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
         budget.take_short(t.tree.items().len().to_u64() + section.symbols.len().to_u64())?;
         for (sym, calls) in (0..).zip(section.calls_of(t, rank)).filter(|(_, calls)| *calls > 0) {
-            let symbol = section.symbols.get(sym as usize).filter(|s| s.error == 0);
+            let acts =
+                |s: &&Symbol| s.error == 0 || Role::of_call(s.call).action.after(s.error) != Action::Internal;
+            let symbol = section.symbols.get(sym as usize).filter(acts);
             let Some(row) = symbol.and_then(|s| CallTable::builtin().get(s.call)) else { continue };
             match sends(row) {
                 Sends::Nothing => continue,

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use st_match::graph::{Barriers, Graph, Matcher};
 use st_model::section::Section;
 use st_model::steps::Budget;
+use st_model::values::{ANY_SOURCE, PROC_NULL};
 
 /// No call but those that the standard says synchronise.
 const STRICT: Barriers = Barriers { init: false, finalize: false, creation: false, fence: false };
@@ -137,4 +138,52 @@ fn members_that_are_missing_or_disagree_are_counted() {
     let disagree = "collective operations that members disagree on";
     assert_eq!(calls(&[&[bcast], &[bcast], &[barrier]]), [(disagree, 1)]);
     assert_eq!(calls(&[&[bcast], &[bcast], &[("MPI_Bcast", 2)]]), [(disagree, 1)]);
+}
+
+/// `MPI_ERR_TRUNCATE`, `MPI_ERR_IN_STATUS`, and one with which nothing is received.
+const TRUNCATE: u32 = 15;
+const IN_STATUS: u32 = 18;
+const ARGUMENT: u32 = 13;
+
+#[test]
+fn a_message_that_was_too_long_is_received_all_the_same() {
+    let received = |name: &str, error, source: i64| {
+        let mut p = Program::new(&[0, 0]);
+        for _ in 0..2 {
+            p.call(0, "MPI_Send", &[("count", 9.into()), ("dest", 1.into())], (0, 5));
+        }
+        p.failed(
+            1,
+            name,
+            &[("count", 1.into()), ("source", source.into()), ("dest", PROC_NULL.into())],
+            error,
+        );
+        p.call(1, "MPI_Recv", &[("count", 9.into())], (30, 40));
+        found(p)
+    };
+    let (first, second) = (((0, 0), exit((1, 0))), ((0, 2), exit((1, 2))));
+    assert_eq!(received("MPI_Recv", TRUNCATE, 0), (vec![first, second], vec![]));
+    assert_eq!(received("MPI_Sendrecv", TRUNCATE, 0), (vec![first, second], vec![]));
+    // One that has got nothing, or one of which nobody knows what.
+    let one = (vec![((0, 0), exit((1, 2)))], vec![("sends without receive", 1)]);
+    assert_eq!(received("MPI_Recv", ARGUMENT, 0), one);
+    assert_eq!(received("MPI_Recv", TRUNCATE, ANY_SOURCE), one);
+}
+
+#[test]
+fn a_completion_that_failed_completes_what_it_names() {
+    let mut p = Program::new(&[0, 0]);
+    for _ in 0..2 {
+        p.call(0, "MPI_Send", &[("count", 9.into()), ("dest", 1.into())], (0, 5));
+    }
+    for request in 0..2 {
+        p.call(1, "MPI_Irecv", &[("count", 9.into()), ("request", request.into())], (10, 11));
+    }
+    let named =
+        [("completed", vec![1, 0]), ("source", vec![0, 0]), ("tag", vec![0, 0]), ("bytes", vec![9, 36])];
+    let mut words = named.map(|(name, list)| (name, Word::from(list))).to_vec();
+    words.push(("requests", vec![0, 1].into()));
+    p.failed(1, "MPI_Waitall", &words, IN_STATUS);
+    let end = exit((1, 4));
+    assert_eq!(found(p), (vec![((0, 0), end), ((0, 2), end)], vec![]));
 }

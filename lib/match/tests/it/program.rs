@@ -133,6 +133,22 @@ impl Program {
         words: &[(&str, Word)],
         times: (i64, i64),
     ) -> Point {
+        self.record_call((rank, thread), name, words, 0, times)
+    }
+
+    /// Records a call of a rank that returned an error of this class.
+    pub(crate) fn failed(&mut self, rank: usize, name: &str, words: &[(&str, Word)], error: u32) -> Point {
+        self.record_call((rank, 0), name, words, error, (10, 20))
+    }
+
+    fn record_call(
+        &mut self,
+        (rank, thread): (usize, usize),
+        name: &str,
+        words: &[(&str, Word)],
+        error: u32,
+        times: (i64, i64),
+    ) -> Point {
         let row = CallTable::builtin().by_name(name).unwrap();
         let mut flat = Vec::new();
         for slot in &row.slots {
@@ -150,7 +166,7 @@ impl Program {
                 }
             }
         }
-        self.record((rank, thread), row.id, &flat, times)
+        self.record((rank, thread), (row.id, error), &flat, times)
     }
 
     /// A call whose words are `words` from the first on, over and over; lists have up to three.
@@ -167,18 +183,18 @@ impl Program {
                 flat.push(if slot.name == "times" { 1 } else { word });
             }
         }
-        self.record((rank, 0), row.id, &flat, times);
+        self.record((rank, 0), (row.id, 0), &flat, times);
     }
 
     fn record(
         &mut self,
         (rank, thread): (usize, usize),
-        id: CallId,
+        (id, error): (CallId, u32),
         flat: &[i64],
         times: (i64, i64),
     ) -> Point {
         let r = &mut self.ranks[rank];
-        let sym = r.recorder.symbol(id, 0, 0);
+        let sym = r.recorder.symbol(id, 0, error);
         let chunk = r.recorder.record(thread, sym, flat, times.0, times.1);
         let (column, calls) = &mut r.threads[thread];
         column.chunks.extend(chunk.map(|c| *c));

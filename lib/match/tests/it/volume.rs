@@ -52,12 +52,18 @@ fn a_type_for_each_partner_counts_with_its_own_size() {
 }
 
 #[test]
-fn what_failed_moved_nothing_but_what_it_completed() {
+fn what_failed_moved_nothing_but_what_it_completed_or_received() {
     // count type dest tag comm; n requests completed source tag bytes
     let send = [3, 0, 2, 7, 0];
     let wait = [2, 2, 5, 6, 1, 1, 1, 2, 1, 7, 1, 12];
     let calls = [("MPI_Send", &send[..], 0), ("MPI_Send", &send[..], 9), ("MPI_Waitall", &wait[..], 9)];
     assert_eq!(moved(&calls), [(12, 0), (0, 0), (0, 12)]);
+    // count type source tag comm rsource rtag bytes; of MPI_ERR_TRUNCATE, and of another class
+    let receive = [3, 0, 2, 7, 0, NONE, NONE, 40];
+    assert_eq!(moved(&[("MPI_Recv", &receive, 15), ("MPI_Recv", &receive, 14)]), [(0, 40), (0, 0)]);
+    // sendcount sendtype dest sendtag, the same of the receive, comm rsource rtag bytes
+    let exchange = [3, 0, 2, 7, 3, 0, 2, 7, 0, NONE, NONE, -1];
+    assert_eq!(moved(&[("MPI_Sendrecv", &exchange, 15), ("MPI_Sendrecv", &exchange, 9)]), [(12, 0), (0, 0)]);
 }
 
 #[test]

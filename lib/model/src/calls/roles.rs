@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use super::words::{ABSENT, last_slot, slot};
 use crate::calls::{CallId, CallTable, Kind, Row};
 use crate::num::narrow;
+use crate::values::error_class;
 
 /// How an operation is started and completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,6 +149,26 @@ pub enum Action {
     Close,
     /// Begins or ends an epoch of one-sided communication.
     Epoch(Epoch),
+}
+
+impl Action {
+    /// What is left of it in a call that returned an error of this class: what requests it says that it has completed, and messages
+    /// that were longer than their receives, which have got what there was room for.
+    #[must_use]
+    pub fn after(self, error: u32) -> Self {
+        match self {
+            _ if error == 0 => self,
+            Self::Complete => self,
+            Self::Receive { start: Start::Blocking }
+            | Self::Both { start: Start::Blocking }
+            | Self::Matched { start: Start::Blocking }
+                if error_class(error) == Some("MPI_ERR_TRUNCATE") =>
+            {
+                self
+            }
+            _ => Self::Internal,
+        }
+    }
 }
 
 /// Calls that begin or end an epoch in which others wait.

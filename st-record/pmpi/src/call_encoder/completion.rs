@@ -1,17 +1,46 @@
 //! Statuses, and what completions complete.
 //!
 //! SAFETY, for the whole module: pointers are the program's, or our own stand-ins, with as many elements as the call
-//! takes; they are read after the call that fills them has succeeded.
+//! takes; they are read after the call that fills them has succeeded, or has returned an error with which it fills them, too.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
 use super::CallEncoder;
 use crate::constants as k;
 use crate::ffi::{Handles, Status, is_mark};
+use crate::normal;
 use crate::requests::Key;
-use crate::statuses::{bytes, is_cancelled, nth, size, source_and_tag, write_status};
+use crate::statuses::{bytes, error, is_cancelled, nth, size, source_and_tag, write_status};
+use st_model::calls::roles::{Action, Role, Start};
 use st_model::num::{narrow, saturate};
-use st_model::values::{CANCELLED, NONE};
+use st_model::values::{CANCELLED, NONE, error_class};
 use std::ffi::c_int;
+
+/// What becomes of a request that a call names which returned an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    /// It is still under way.
+    Pending,
+    /// It is complete, and its status says how.
+    Told,
+    /// It is complete, and nothing else is known.
+    Untold,
+}
+
+impl Fate {
+    /// Of a request that the program no longer has (`gone`) or keeps for good, whose status has this class of error.
+    fn of(gone: bool, persistent: bool, class: u32) -> Self {
+        match error_class(class) {
+            _ if !gone && !persistent => Self::Pending,
+            None if class == 0 => Self::Told,
+            Some(TRUNCATE) => Self::Told,
+            Some("MPI_ERR_PENDING") if !gone => Self::Pending,
+            _ => Self::Untold,
+        }
+    }
+}
+
+/// A message was longer than its receive: it is received all the same.
+const TRUNCATE: &str = "MPI_ERR_TRUNCATE";
 
 impl CallEncoder<'_> {
     /// The program's status, or ours if it ignores it.
@@ -82,6 +111,10 @@ impl CallEncoder<'_> {
         if !std::mem::take(&mut t.owes_lists) {
             return;
         }
+        if t.error != 0 {
+            self.complete_gone();
+        }
+        let t = self.own();
         let n = t.completed.len();
         let at = t.words.len();
         // One for each list, and the number of elements before each.
@@ -112,9 +145,15 @@ impl CallEncoder<'_> {
         if !slot.active {
             return;
         }
-        let (receive, sized) = (slot.kind.receive, slot.kind.sized);
+        let (receive, sized, persistent) = (slot.kind.receive, slot.kind.sized, slot.kind.persistent);
+        let fate = unsafe { self.fate(position, persistent, status) };
+        if fate == Fate::Pending {
+            return;
+        }
         let (source, tag, size) = unsafe {
-            if !receive {
+            if fate == Fate::Untold {
+                (NONE, NONE, NONE)
+            } else if !receive {
                 (NONE, NONE, if sized { bytes(status) } else { NONE })
             } else if is_cancelled(status) {
                 (NONE, NONE, CANCELLED)
@@ -125,36 +164,99 @@ impl CallEncoder<'_> {
         };
         self.own().completed.push([narrow(position), source, tag, size]);
         unsafe { self.complete(position, key) };
+        if self.own().error != 0 {
+            self.own().listed[position] = None;
+        }
+    }
+
+    unsafe fn fate(&mut self, position: usize, persistent: bool, status: *const Status) -> Fate {
+        let class = match self.own().error {
+            0 => return Fate::Told,
+            // Only statuses of several requests have errors of their own (MPI 4.1, section 3.2.5).
+            class if error_class(class) == Some(TRUNCATE) => class,
+            _ => match unsafe { error(status) } {
+                0 => 0,
+                code => normal::class_of(code.into()),
+            },
+        };
+        Fate::of(self.is_gone(position), persistent, class)
+    }
+
+    /// Whether the library has taken the request at a position from the program.
+    fn is_gone(&mut self, position: usize) -> bool {
+        let at = self.own().listed_at;
+        unsafe { Handles::at(at).get(position) == k::MPI_REQUEST_NULL() }
     }
 
     /// A completed request is gone, or inactive if the program still has its handle (persistent ones).
     unsafe fn complete(&mut self, position: usize, key: Key) {
-        let at = self.own().listed_at;
         let slot = self.state.requests.get(key);
         if let Some(promise) = slot.promise.take() {
             let handle = unsafe { Handles::at(promise.place).get(0) };
             self.state.comms.bind(handle, promise.comm);
         }
-        let slot = self.state.requests.get(key);
-        if unsafe { Handles::at(at).get(position) } == k::MPI_REQUEST_NULL() {
+        if self.is_gone(position) {
             self.release(key);
         } else {
-            slot.active = false;
+            self.state.requests.get(key).active = false;
         }
     }
 
-    /// After a completion that returned an error some requests may be gone all the same.
-    pub(crate) fn failed_completion(&mut self) {
-        if !self.own().owes_lists {
-            return;
+    /// Reads what a call that returned an error of this class has done all the same: of requests that it completes others may be
+    /// complete, and a receive whose message was too long has received it.
+    pub(crate) fn failed(&mut self, class: u32, read: impl FnOnce(&mut Self)) {
+        let receives = matches!(
+            Role::of_call(self.call).action,
+            Action::Receive { start: Start::Blocking }
+                | Action::Both { start: Start::Blocking }
+                | Action::Matched { start: Start::Blocking }
+        );
+        let completes = self.own().owes_lists;
+        let told = match error_class(class) {
+            Some("MPI_ERR_IN_STATUS") => completes,
+            Some(TRUNCATE) => completes || receives,
+            _ => false,
+        };
+        self.own().error = class;
+        if told {
+            read(self);
         }
+        self.settle();
+        self.own().error = 0;
+    }
+
+    /// Notes the completion of what the program no longer has, after a call that returned an error.
+    fn complete_gone(&mut self) {
         for position in 0..self.own().listed.len() {
-            if let Some(Some(key)) = self.own().listed.get(position).copied() {
-                let at = self.own().listed_at;
-                if unsafe { Handles::at(at).get(position) } == k::MPI_REQUEST_NULL() {
-                    self.release(key);
-                }
+            let Some(Some(key)) = self.own().listed.get(position).copied() else { continue };
+            if !self.is_gone(position) {
+                continue;
             }
+            if self.state.requests.get(key).active {
+                self.own().completed.push([narrow(position), NONE, NONE, NONE]);
+            }
+            self.release(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_model::values::ERROR_CLASSES;
+
+    #[test]
+    fn a_call_that_failed_completes_what_its_statuses_say() {
+        let class = |name| narrow::<u32>(ERROR_CLASSES.iter().position(|c| *c == name).unwrap()) + 1;
+        let [truncate, pending, other] =
+            [class(TRUNCATE), class("MPI_ERR_PENDING"), class("MPI_ERR_PROC_ABORTED")];
+        // (the program no longer has it, persistent)
+        for (gone, persistent, fates) in [
+            (true, false, [Fate::Told, Fate::Told, Fate::Untold, Fate::Untold]),
+            (false, true, [Fate::Told, Fate::Told, Fate::Pending, Fate::Untold]),
+            (false, false, [Fate::Pending; 4]),
+        ] {
+            assert_eq!([0, truncate, pending, other].map(|class| Fate::of(gone, persistent, class)), fates);
         }
     }
 }
