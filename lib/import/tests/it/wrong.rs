@@ -1,6 +1,7 @@
 //! JSON lines that contradict themselves, and what is counted where they do not tell enough.
 
 use crate::lines::{calls, read};
+use st_model::section::NO_SYM;
 
 /// What is counted, but for what stands in for the beginning and end.
 fn counted(text: &str) -> Vec<(String, u64)> {
@@ -225,7 +226,16 @@ fn where_a_rank_stopped_is_told_and_kept() {
     let end = call("MPI_Finalize", r#""thread":0,"enter":20,"exit":30"#);
     for line in ["{\"ended\":0}", "{\"ended\":0,\"thread\":1}"] {
         let error = read(&(all.clone() + &end + "\n" + line)).unwrap_err();
-        assert!(error.contains("line 4: ended: the rank has come to MPI_Finalize"), "{error}");
+        assert!(error.contains("line 4: ended: the rank has come back from MPI_Finalize"), "{error}");
+    }
+    // What a recorder knows of one that was killed in it.
+    for times in [r#","enter":20,"exit":20"#, ""] {
+        let inside =
+            all.clone() + &call("MPI_Finalize", &format!(r#""thread":0{times}"#)) + "\n{\"ended\":0}";
+        let (sections, left) = read(&inside).unwrap();
+        assert!(left.iter().all(|(what, _)| what.starts_with("calls without times")), "{left:?}");
+        let ended: Vec<_> = sections[0].ended.iter().map(|e| (e.calls, e.inside)).collect();
+        assert_eq!((calls(&sections[0]).len(), ended), (2, vec![(2, NO_SYM)]));
     }
     let behind = all + "{\"ended\":0}\n" + &call("MPI_Finalize", r#""enter":20,"exit":30"#);
     assert!(read(&behind).unwrap_err().contains("has ended in a line before"));
