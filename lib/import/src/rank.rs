@@ -204,6 +204,12 @@ impl Rank {
                 "enter: {enter} is before {before}, when the call before on this thread is entered: calls of a thread stand in their order"
             ));
         }
+        // Other sources may have calls inside of calls.
+        if let Some((_, before)) = last.filter(|(_, before)| enter < *before && !call.partial) {
+            return Err(format!(
+                "enter: {enter} is before {before}, when the call before on this thread is left: calls of a thread come one after the other"
+            ));
+        }
         Ok((enter, exit))
     }
 

@@ -182,6 +182,23 @@ fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
 }
 
 #[test]
+fn calls_of_a_thread_that_overlap_are_refused() {
+    let pair = |thread: u64, enter: i64| {
+        let first = call("MPI_Barrier", r#""thread":0,"enter":1000,"exit":2000"#);
+        first + "\n" + &call("MPI_Barrier", &format!(r#""thread":{thread},"enter":{enter},"exit":3000"#))
+    };
+    let error = read(&pair(0, 1500)).unwrap_err();
+    assert!(
+        error.contains("line 2: MPI_Barrier: enter: 1500 is before 2000, when the call before"),
+        "{error}"
+    );
+    assert!(error.contains("calls of a thread come one after the other"), "{error}");
+    for (thread, enter) in [(0, 2000), (1, 1500)] {
+        assert!(read(&pair(thread, enter)).is_ok(), "{thread} {enter}");
+    }
+}
+
+#[test]
 fn ranks_that_ended_early_are_counted() {
     let header = "{\"header\":{\"world\":1}}\n";
     let all = header.to_owned() + &call("MPI_Init", "\"thread\":0") + "\n";
