@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use st_cli::UsageError;
 use st_model::calls::{CallId, CallTable, Kind};
 use st_model::section::{Section, Sym, Symbol, Tables};
 use st_model::sites::CallSites;
@@ -14,6 +15,24 @@ use crate::table::{Cell, Column, Table};
 #[must_use]
 pub(crate) fn function(call: CallId, tables: &Tables) -> String {
     tables.names.get(&call).cloned().unwrap_or_else(|| call.to_string())
+}
+
+/// The name that a word is like, as clap finds options.
+pub(crate) fn like(word: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
+    // All functions are alike in that.
+    let bare = |name: &str| name.strip_prefix("MPI_").unwrap_or(name).to_owned();
+    let alike = |name: &String| strsim::jaro(&bare(word), &bare(name));
+    names.into_iter().max_by(|a, b| alike(a).total_cmp(&alike(b))).filter(|name| alike(name) > 0.7)
+}
+
+/// Says that a trace has no call site or function of a text, and which function that is like.
+pub(crate) fn unknown<'a>(text: &str, sections: impl IntoIterator<Item = &'a Section>) -> UsageError {
+    let of = |section: &'a Section| section.symbols.iter().map(|s| function(s.call, &section.tables));
+    let meant = like(text, sections.into_iter().flat_map(of));
+    let meant = meant.map_or_else(String::new, |name| format!("; {name} is one"));
+    UsageError(format!(
+        "{text}: the trace has no such call site or function (st-stat calls lists them{meant})"
+    ))
 }
 
 /// Number of a symbol's call site among those of the whole trace.

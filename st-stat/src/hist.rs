@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::{Output, Screen, Status, UsageError, counted, wrapped};
+use st_cli::{Output, Screen, Status, counted, wrapped};
 use st_model::num::Exact;
 use st_model::rank_times::totals;
 use st_model::section::{ANY_SYM, NO_SYM, PathSketch, Section, Sym, Thread};
@@ -17,7 +17,7 @@ use st_model::steps::Budget;
 use self::draw::draw;
 pub(crate) use self::draw::{Range, lines};
 use crate::args::HistArgs;
-use crate::calls::{SITE, at, function, named, site_cells, site_of};
+use crate::calls::{SITE, at, function, named, site_cells, site_of, unknown};
 use crate::exact;
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, duration};
@@ -68,10 +68,7 @@ pub(crate) fn hist(args: &HistArgs) -> Result<Status> {
         bail!(Lacking(format!("the trace holds no times of {}", args.site)));
     }
     if all.is_empty() {
-        let what = &args.site;
-        bail!(UsageError(format!(
-            "{what}: the trace has no such call site or function (st-stat calls lists them)"
-        )));
+        bail!(unknown(&args.site, &sections));
     }
     exact::source(&sections).into_iter().for_each(|how| args.of.talk.note(input::NAME, how));
     let mut out = Output::text(&args.of.output.output)?;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use st_cli::{Output, Screen, Status, UsageError, counted, wrapped};
+use st_cli::{Output, Screen, Status, counted, wrapped};
 use st_explain::{Analysis, Fit, Link, Model, Network, Prediction, Scenario};
 use st_model::num::{float, rounded};
 use st_model::sites::CallSites;
 
 use crate::args::PredictArgs;
-use crate::calls::{SITE, site_cells};
+use crate::calls::{SITE, site_cells, unknown};
 use crate::explain::{Explained, tell_of_threads};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, bytes, duration};
@@ -113,9 +113,7 @@ impl Told<'_> {
         };
         let found: BTreeSet<u32> = all.filter(is).collect();
         if found.is_empty() {
-            bail!(UsageError(format!(
-                "{text}: the trace has no such call site or function (st-stat calls lists them)"
-            )));
+            bail!(unknown(text, &self.explained.sections));
         }
         Ok(found)
     }

@@ -20,7 +20,7 @@ mod structure;
 mod told;
 
 use anyhow::Result;
-use st_cli::{Finished, Status};
+use st_cli::{Finished, Status, refuse_terminal};
 
 use self::all::{named, told, write};
 use crate::args::ReportArgs;
@@ -39,6 +39,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Status> {
     }
     // Beside a picture the page is written only to a file.
     let asked = args.picture.view.is_none() || args.output.output.as_os_str() != "-";
+    if asked {
+        refuse_terminal(&args.output.output, "a page")?;
+    }
     let told = told(args, None)?;
     let pictures = match args.picture.view {
         Some(view) => pictures::draw(&args.picture, view, &told.told, &told.sites)?,

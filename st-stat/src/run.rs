@@ -85,10 +85,7 @@ fn named(of: &Explaining, result: Result<Status>) -> Result<Status> {
 
 /// The command that a word is like, as clap finds it for words that can be nothing else.
 fn meant(word: &str) -> Option<String> {
-    let names = Args::command().get_subcommands().map(|c| c.get_name().to_owned()).collect::<Vec<_>>();
-    let alike = |name: &String| strsim::jaro(word, name);
-    let best = names.into_iter().max_by(|a, b| alike(a).total_cmp(&alike(b)));
-    best.filter(|name| alike(name) > 0.7)
+    calls::like(word, Args::command().get_subcommands().map(|c| c.get_name().to_owned()))
 }
 
 /// A command line, as it is typed, with its command before all else.

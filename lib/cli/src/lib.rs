@@ -40,7 +40,7 @@ pub use identity::is_same_file;
 pub use input::{Input, expand, reads, streams_in};
 pub use memory::{ByName, Memory};
 pub use mpi::{Launch, Mpi, find_common, find_common_for};
-pub use output::{Destination, Finished, Output, free_name};
+pub use output::{Destination, Finished, Output, free_name, refuse_terminal};
 pub use progress::{Amount, Progress};
 pub use roll::Roll;
 pub use screen::{Screen, counted, grouped, typed, wrapped};

@@ -49,7 +49,7 @@ impl Output {
     ///
     /// If standard output is meant and is a terminal, if the file is one of the command's inputs, or cannot be created.
     pub fn stream(target: &Path) -> Result<Self> {
-        refuse_terminal(target)?;
+        refuse_terminal(target, "a trace")?;
         Self::open(target, Replaces::NoInput)
     }
 
@@ -59,7 +59,7 @@ impl Output {
     ///
     /// If standard output is meant and is a terminal, or the file cannot be created.
     pub fn rewritten(target: &Path) -> Result<Self> {
-        refuse_terminal(target)?;
+        refuse_terminal(target, "a trace")?;
         Self::open(target, Replaces::Any)
     }
 
@@ -290,10 +290,15 @@ pub(crate) fn refuse_input(input: &Path) -> Result<(), UsageError> {
     }
 }
 
-fn refuse_terminal(target: &Path) -> Result<()> {
+/// Refuses a terminal for what nobody reads there.
+///
+/// # Errors
+///
+/// If standard output is meant and is a terminal.
+pub fn refuse_terminal(target: &Path, what: &str) -> Result<()> {
     // A launcher may give its processes a terminal of its own, and pass on what comes out of it.
     if is_dash(target) && io::stdout().is_terminal() && Launch::current().is_none() {
-        bail!("refusing to write a trace to a terminal; name a file with -o, or pipe it on");
+        bail!("refusing to write {what} to a terminal; name a file with -o, or pipe it on");
     }
     Ok(())
 }

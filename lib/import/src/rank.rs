@@ -61,7 +61,7 @@ pub(crate) struct Rank {
     begun: bool,
     /// It has made a call that needs `MPI_Init`, or that.
     initialised: bool,
-    /// It has made `MPI_Finalize`.
+    /// It has come back from `MPI_Finalize`: a recorder enters that when it is called, with no time, and it may be the last that a rank does.
     finalised: bool,
     /// Its source has all that it did, but no end of MPI so far.
     endless: bool,
@@ -140,7 +140,7 @@ impl Rank {
         of.clear();
         if let Some(shape) = function {
             let row = shape.row;
-            self.finalised |= row.kind == Kind::Finalize && !has_session(row);
+            self.finalised |= row.kind == Kind::Finalize && !has_session(row) && exit > enter;
             self.endless &= row.kind != Kind::Finalize && !has_session(row);
             let place = self.recorder.sites.get(site).map_or(0, |site| site.id);
             let Some(own) = self.threads.get_mut(thread) else { return Ok(()) };
@@ -202,6 +202,12 @@ impl Rank {
         if let Some((before, _)) = last.filter(|(before, _)| enter < *before) {
             return Err(format!(
                 "enter: {enter} is before {before}, when the call before on this thread is entered: calls of a thread stand in their order"
+            ));
+        }
+        // Other sources may have calls inside of calls.
+        if let Some((_, before)) = last.filter(|(_, before)| enter < *before && !call.partial) {
+            return Err(format!(
+                "enter: {enter} is before {before}, when the call before on this thread is left: calls of a thread come one after the other"
             ));
         }
         Ok((enter, exit))
@@ -289,7 +295,7 @@ impl Rank {
         common: &Common,
     ) -> Result<bool, String> {
         if self.finalised {
-            return Err("ended: the rank has come to MPI_Finalize in a line before".into());
+            return Err("ended: the rank has come back from MPI_Finalize in a line before".into());
         }
         if self.initialised && row.is_some_and(|row| row.kind == Kind::Init) {
             return Err("inside: MPI is initialised in a line before".into());

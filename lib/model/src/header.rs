@@ -102,10 +102,19 @@ impl Header {
         self.options.get(TIME_BUDGET)?.as_u64()
     }
 
-    /// The program and its arguments, as one line.
+    /// The program and its arguments, as one line. A terminal would obey control characters: they are escaped.
     #[must_use]
     pub fn command(&self) -> String {
-        std::iter::once(&self.program).chain(&self.args).map(String::as_str).collect::<Vec<_>>().join(" ")
+        let words: Vec<&str> = std::iter::once(&self.program).chain(&self.args).map(String::as_str).collect();
+        let mut line = String::new();
+        for c in words.join(" ").chars() {
+            if c.is_control() {
+                line.extend(c.escape_default());
+            } else {
+                line.push(c);
+            }
+        }
+        line
     }
 
     /// Adds what another rank of the job knows that is the same for all of them: the time of the earliest, and processors.
@@ -215,6 +224,13 @@ pub struct Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_one_line_that_no_terminal_obeys() {
+        let args = ["\u{1b}[31mred", "two\nlines", "Größe"].map(str::to_owned).to_vec();
+        let header = Header { program: "app".into(), args, ..Header::default() };
+        assert_eq!(header.command(), "app \\u{1b}[31mred two\\nlines Größe");
+    }
 
     #[test]
     fn intel_mpi_is_called_so() {

@@ -14,8 +14,8 @@ Examples:
   st-stat forecast --for 8h app.st
   st-merge app.st | st-stat forecast       and merged?
 
-What is foreseen is the trace of the same program, with the same options and number of ranks, whose run goes on as it has. Each kind of \
-frame has a part that does not grow and one that does, and calls that a rank makes once at a place it makes once however long it runs: up to sixteen ranks are recorded again from the trace as far as an eighth of the run, a \
+Growth: What is foreseen is the trace of the same program, with the same options and number of ranks, whose run goes on as it has. What a rank calls once at a \
+place it calls once however long it runs. Each kind of frame has a part that does not grow and one that does. Up to sixteen ranks are recorded again from the trace as far as an eighth of the run, a \
 quarter, a half and nine tenths of it, merged if the trace is, and how each kind has grown until then goes on. Bounds are wide where so short a run \
 does not tell; one of a few hundred rounds tells more than one of ten. Of 252 pairs of runs of kernels, the longer one four and sixteen \
 times as long, packed, merged, and merged with exact times, 98 % were within the bounds. What is outside of that (a phase that the run does not have, \

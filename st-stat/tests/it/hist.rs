@@ -105,7 +105,10 @@ fn a_site_is_found_by_all_that_is_printed_of_it() {
     for nothing in ["3", "st", "app.c:70", "MPI_Recv"] {
         let refused = said(nothing, Shape::Buckets, &[]).unwrap_err();
         assert!(refused.is::<UsageError>() && refused.to_string().starts_with(nothing), "{refused:#}");
+        assert!(!refused.to_string().contains(" is one"), "{refused:#}");
     }
+    let refused = said("MPI_Bar", Shape::Buckets, &[]).unwrap_err();
+    assert!(refused.to_string().ends_with("(st-stat calls lists them; MPI_Barrier is one)"), "{refused:#}");
 }
 
 #[test]

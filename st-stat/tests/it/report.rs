@@ -1,6 +1,7 @@
 //! The page: its numbers are those that other commands print, and its timeline adds up to them.
 
 use std::io::Read as _;
+use std::process::Command;
 
 use crate::common::{Rank, kernel, printed, rows, run, tried, untimed, with_slow, write};
 use base64::Engine as _;
@@ -239,6 +240,19 @@ fn iterations_and_phases_are_bands_above_the_timeline() {
     let slow = levels.iter().find(|b| b["level"] == 1).unwrap();
     assert_eq!((numbers(&slow["number"]), numbers(&slow["slow"])), (vec![0, 1, 2, 3], vec![2]));
     assert!(page["bands"].as_array().unwrap().iter().all(|b| b["turns"].as_u64().unwrap() > 0));
+}
+
+/// The terminal is one that util-linux makes.
+#[test]
+fn a_page_is_not_written_to_a_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.st");
+    write(&path, kernel(Kernel::Stencil1d, 2, 5));
+    let line = format!("{} report {}", env!("CARGO_BIN_EXE_st-stat"), path.display());
+    let Ok(said) = Command::new("script").args(["-qec", &line, "/dev/null"]).output() else { return };
+    let text = String::from_utf8(said.stdout).unwrap();
+    assert!(text.contains("refusing to write a page to a terminal; name a file with -o"), "{text:.200}");
+    assert!(!said.status.success() && !text.contains("<html"), "{text:.200}");
 }
 
 #[test]

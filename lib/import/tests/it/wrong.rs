@@ -1,6 +1,7 @@
 //! JSON lines that contradict themselves, and what is counted where they do not tell enough.
 
 use crate::lines::{calls, read};
+use st_model::section::NO_SYM;
 
 /// What is counted, but for what stands in for the beginning and end.
 fn counted(text: &str) -> Vec<(String, u64)> {
@@ -181,6 +182,23 @@ fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
 }
 
 #[test]
+fn calls_of_a_thread_that_overlap_are_refused() {
+    let pair = |thread: u64, enter: i64| {
+        let first = call("MPI_Barrier", r#""thread":0,"enter":1000,"exit":2000"#);
+        first + "\n" + &call("MPI_Barrier", &format!(r#""thread":{thread},"enter":{enter},"exit":3000"#))
+    };
+    let error = read(&pair(0, 1500)).unwrap_err();
+    assert!(
+        error.contains("line 2: MPI_Barrier: enter: 1500 is before 2000, when the call before"),
+        "{error}"
+    );
+    assert!(error.contains("calls of a thread come one after the other"), "{error}");
+    for (thread, enter) in [(0, 2000), (1, 1500)] {
+        assert!(read(&pair(thread, enter)).is_ok(), "{thread} {enter}");
+    }
+}
+
+#[test]
 fn ranks_that_ended_early_are_counted() {
     let header = "{\"header\":{\"world\":1}}\n";
     let all = header.to_owned() + &call("MPI_Init", "\"thread\":0") + "\n";
@@ -225,7 +243,16 @@ fn where_a_rank_stopped_is_told_and_kept() {
     let end = call("MPI_Finalize", r#""thread":0,"enter":20,"exit":30"#);
     for line in ["{\"ended\":0}", "{\"ended\":0,\"thread\":1}"] {
         let error = read(&(all.clone() + &end + "\n" + line)).unwrap_err();
-        assert!(error.contains("line 4: ended: the rank has come to MPI_Finalize"), "{error}");
+        assert!(error.contains("line 4: ended: the rank has come back from MPI_Finalize"), "{error}");
+    }
+    // What a recorder knows of one that was killed in it.
+    for times in [r#","enter":20,"exit":20"#, ""] {
+        let inside =
+            all.clone() + &call("MPI_Finalize", &format!(r#""thread":0{times}"#)) + "\n{\"ended\":0}";
+        let (sections, left) = read(&inside).unwrap();
+        assert!(left.iter().all(|(what, _)| what.starts_with("calls without times")), "{left:?}");
+        let ended: Vec<_> = sections[0].ended.iter().map(|e| (e.calls, e.inside)).collect();
+        assert_eq!((calls(&sections[0]).len(), ended), (2, vec![(2, NO_SYM)]));
     }
     let behind = all + "{\"ended\":0}\n" + &call("MPI_Finalize", r#""enter":20,"exit":30"#);
     assert!(read(&behind).unwrap_err().contains("has ended in a line before"));

@@ -6,7 +6,7 @@ use st_model::num::float;
 use st_model::sites::CallSites;
 use st_model::sketch::Sketch;
 
-use crate::calls::at;
+use crate::calls::{at, unknown};
 use crate::figure::{Anchor, Figure, INK, MPI, SMALL, TEXT};
 use crate::hist::{self, Call, Found, Range};
 use crate::input::Lacking;
@@ -30,9 +30,10 @@ pub(super) fn draw(figure: &mut Figure, told: &Told, sites: &CallSites, asked: O
     let sum = |(_, found): &(&Call, &Found)| found.durations()[1].sum;
     let Some((call, found)) = all.iter().max_by_key(sum) else {
         match asked.filter(|_| !any) {
-            Some(asked) => bail!(UsageError(format!(
-                "--site {asked}: the trace has no such call site or function (st-stat calls lists them)"
-            ))),
+            Some(asked) => {
+                let sections = told.sections.iter().map(|(section, _)| section);
+                bail!(UsageError(format!("--site {}", unknown(asked, sections).0)))
+            }
             None => bail!(Lacking("the trace holds no times of these calls".to_owned())),
         }
     };
