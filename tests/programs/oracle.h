@@ -99,7 +99,7 @@ ORACLE int slot_take(int persistent, int receive, int bytes)
 
 /* A slot for a send, a collective operation or any other thing that is not a receive. */
 ORACLE int slot_send(void) { return slot_take(0, 0, 0); }
-/* A slot for a receive that will get so many bytes (or, found out later, slot_bytes). */
+/* A slot for a receive that will get so many bytes (or, found out later, slot_bytes; -1 if nobody can tell). */
 ORACLE int slot_recv(int bytes) { return slot_take(0, 1, bytes); }
 /* A slot for a read or write of so many bytes of a file. */
 ORACLE int slot_file(int bytes) { return slot_take(0, 2, bytes); }
@@ -182,7 +182,7 @@ ORACLE void oracle_completed(int n, const int *positions, const int *slots, cons
             oracle_rank_value(status[i].MPI_SOURCE);
             oracle_put(",\"tag\":");
             oracle_tag_value(status[i].MPI_TAG);
-            oracle_put(",\"bytes\":%d}", oracle_slots[s].bytes);
+            oracle_put(oracle_slots[s].bytes < 0 ? ",\"bytes\":null}" : ",\"bytes\":%d}", oracle_slots[s].bytes);
         } else {
             oracle_put("\"source\":null,\"tag\":null,\"bytes\":null}");
         }

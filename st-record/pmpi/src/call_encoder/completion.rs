@@ -22,6 +22,8 @@ enum Fate {
     Pending,
     /// It is complete, and its status says how.
     Told,
+    /// It is complete, and its message was longer than the buffer: how much of it is there is not known.
+    CutOff,
     /// It is complete, and nothing else is known.
     Untold,
 }
@@ -32,7 +34,7 @@ impl Fate {
         match error_class(class) {
             _ if !gone && !persistent => Self::Pending,
             None if class == 0 => Self::Told,
-            Some(TRUNCATE) => Self::Told,
+            Some(TRUNCATE) => Self::CutOff,
             Some("MPI_ERR_PENDING") if !gone => Self::Pending,
             _ => Self::Untold,
         }
@@ -78,6 +80,10 @@ impl CallEncoder<'_> {
     /// Fills the three words of a receive's or probe's status.
     pub(crate) unsafe fn status(&mut self, at: usize, status: *const Status, wildcard: bool) {
         unsafe { write_status(&mut self.own().words[at..], status, wildcard) };
+        if self.own().error != 0 {
+            // How much of it is there, MPIs say in different ways, or not at all.
+            self.set(at + 2, -1);
+        }
     }
 
     /// Fills the word of a read's or write's status.
@@ -159,7 +165,7 @@ impl CallEncoder<'_> {
                 (NONE, NONE, CANCELLED)
             } else {
                 let [source, tag] = source_and_tag(status);
-                (source, tag, bytes(status))
+                (source, tag, if fate == Fate::CutOff { NONE } else { bytes(status) })
             }
         };
         self.own().completed.push([narrow(position), source, tag, size]);
@@ -252,8 +258,8 @@ mod tests {
             [class(TRUNCATE), class("MPI_ERR_PENDING"), class("MPI_ERR_PROC_ABORTED")];
         // (the program no longer has it, persistent)
         for (gone, persistent, fates) in [
-            (true, false, [Fate::Told, Fate::Told, Fate::Untold, Fate::Untold]),
-            (false, true, [Fate::Told, Fate::Told, Fate::Pending, Fate::Untold]),
+            (true, false, [Fate::Told, Fate::CutOff, Fate::Untold, Fate::Untold]),
+            (false, true, [Fate::Told, Fate::CutOff, Fate::Pending, Fate::Untold]),
             (false, false, [Fate::Pending; 4]),
         ] {
             assert_eq!([0, truncate, pending, other].map(|class| Fate::of(gone, persistent, class)), fates);
