@@ -506,27 +506,6 @@ mod tests {
         assert!(g.environment().contains(&("ST_MERGE", "plain".into())) && g.command.len() == 2);
         let h = Args::parse_from(["st-record", "--reduce-every", "1.5h", "--merge-timeout=3", "x"]);
         assert!(h.environment().contains(&("ST_REDUCE_EVERY", "5400".into())) && h.merge.is_none());
-        let i = Args::parse_from([
-            "st-record",
-            "--merge",
-            "--histogram=dest,count",
-            "--histogram-threshold",
-            "8",
-            "x",
-        ]);
-        assert!(i.environment().contains(&("ST_HISTOGRAM", "dest,count:8".into())));
-        assert!(Args::try_parse_from(["st-record", "--histogram", "dest", "x"]).is_err(), "without --merge");
-        let j = Args::parse_from([
-            "st-record",
-            "--time",
-            "hist",
-            "--hist-bins",
-            "10",
-            "--hist-smooth",
-            "20",
-            "x",
-        ]);
-        assert!(j.environment().contains(&("ST_TIME", "hist:10:20".into())));
         let times = ["90", "90s", "10m", "2h", "1d"].map(|t| time(t).unwrap().to_string());
         assert_eq!(times, ["90", "90", "600", "7200", "86400"]);
         for wrong in ["", "m", "10M", "0", "-1s", "nan", "400d", "1hm"] {
@@ -540,5 +519,15 @@ mod tests {
             let given = format!("--sync-interval={wrong}");
             assert!(Args::try_parse_from(["st-record", &given, "x"]).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_kept_of_parameters_and_times_is_told_to_the_recorder() {
+        let told = |words: &str| Args::parse_from(words.split(' ')).environment();
+        let parameters = told("st-record --merge --histogram=dest,count --histogram-threshold 8 x");
+        assert!(parameters.contains(&("ST_HISTOGRAM", "dest,count:8".into())));
+        assert!(Args::try_parse_from(["st-record", "--histogram", "dest", "x"]).is_err(), "without --merge");
+        let times = told("st-record --time hist --hist-bins 10 --hist-smooth 20 x");
+        assert!(times.contains(&("ST_TIME", "hist:10:20".into())));
     }
 }

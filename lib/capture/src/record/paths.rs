@@ -255,7 +255,7 @@ mod tests {
                     (enter, at)
                 })
                 .collect();
-            for shape in [Shape::Buckets, Shape::Bins, Shape::Quantiles, Shape::Totals] {
+            for shape in [Shape::Buckets, Shape::BINS, Shape::Quantiles, Shape::Totals] {
                 let (mut together, mut apart) = (Paths::default(), Paths::default());
                 for paths in [&mut together, &mut apart] {
                     paths.find(1, 0, shape);

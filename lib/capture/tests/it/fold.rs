@@ -326,7 +326,7 @@ fn switch(n: usize) -> Vec<Sym> {
 fn loops_stay_where_the_bare_sequence_takes_some_bytes_less() {
     let chance = noise(400);
     let step = |i: usize| {
-        let anew = if chance[i] % 10 == 0 { 20..50 + chance[i + 1] % 3 } else { 0..0 };
+        let anew = if chance[i].is_multiple_of(10) { 20..50 + chance[i + 1] % 3 } else { 0..0 };
         (1..18).chain(anew).collect::<Vec<Sym>>()
     };
     let symbols: Vec<Sym> = (0..160).flat_map(step).collect();

@@ -152,12 +152,8 @@ fn a_message_that_was_too_long_is_received_all_the_same() {
         for _ in 0..2 {
             p.call(0, "MPI_Send", &[("count", 9.into()), ("dest", 1.into())], (0, 5));
         }
-        p.failed(
-            1,
-            name,
-            &[("count", 1.into()), ("source", source.into()), ("dest", PROC_NULL.into())],
-            error,
-        );
+        let words = [("count", 1.into()), ("source", source.into()), ("dest", PROC_NULL.into())];
+        p.record_call((1, 0), name, &words, error, (10, 20));
         p.call(1, "MPI_Recv", &[("count", 9.into())], (30, 40));
         found(p)
     };
@@ -183,7 +179,7 @@ fn a_completion_that_failed_completes_what_it_names() {
         [("completed", vec![1, 0]), ("source", vec![0, 0]), ("tag", vec![0, 0]), ("bytes", vec![9, 36])];
     let mut words = named.map(|(name, list)| (name, Word::from(list))).to_vec();
     words.push(("requests", vec![0, 1].into()));
-    p.failed(1, "MPI_Waitall", &words, IN_STATUS);
+    p.record_call((1, 0), "MPI_Waitall", &words, IN_STATUS, (10, 20));
     let end = exit((1, 4));
     assert_eq!(found(p), (vec![((0, 0), end), ((0, 2), end)], vec![]));
 }

@@ -136,12 +136,8 @@ impl Program {
         self.record_call((rank, thread), name, words, 0, times)
     }
 
-    /// Records a call of a rank that returned an error of this class.
-    pub(crate) fn failed(&mut self, rank: usize, name: &str, words: &[(&str, Word)], error: u32) -> Point {
-        self.record_call((rank, 0), name, words, error, (10, 20))
-    }
-
-    fn record_call(
+    /// Records a call that returned an error of this class, or none.
+    pub(crate) fn record_call(
         &mut self,
         (rank, thread): (usize, usize),
         name: &str,
