@@ -14,6 +14,7 @@ use st_model::sketch::Shape;
 
 use super::bytes::{finish, get_u8, get_u64, put_u64};
 use super::error::{DecodeError, Field as _};
+use super::stored::Expansion;
 
 /// Calls and sketches of a section at most.
 const CALLS: u64 = 1 << 22;
@@ -22,9 +23,10 @@ const SKETCHES: u64 = 1 << 18;
 const EACH: u64 = 1 << 10;
 /// Turns of loops and nodes passed over for each call at most.
 const TURNS: u64 = 16;
-/// Calls of a stream at most, of which a reader makes in a few seconds what they tell; a sketch, which takes memory, counts as
-/// so many.
+/// Calls of a stream at most, of which a reader makes in a few seconds what they tell, or of one that others have been copied to so many
+/// for each byte of its exact times; a sketch, which takes memory, counts as so many.
 const STREAM: u64 = 1 << 25;
+const EACH_BYTE: u64 = 32;
 const SKETCH: u64 = 16;
 
 /// What sketches keep beside their totals, by its number.
@@ -49,7 +51,7 @@ pub(crate) struct Derived {
 impl Derived {
     /// Its payload, if the stream can take it beside what it has.
     pub(crate) fn within(self, stream: &Made) -> Option<Vec<u8>> {
-        stream.takes(self.calls).then_some(self.payload)
+        stream.takes(self.calls, 0).then_some(self.payload)
     }
 }
 
@@ -58,9 +60,10 @@ impl Derived {
 pub(crate) struct Made(AtomicU64);
 
 impl Made {
-    /// Whether so many more are within the limit; if they are, they count.
-    fn takes(&self, calls: u64) -> bool {
-        let more = |all: u64| all.checked_add(calls).filter(|all| *all <= STREAM);
+    /// Whether so many more are within the limit of a stream whose exact times take so many bytes; if they are, they count.
+    fn takes(&self, calls: u64, bytes: u64) -> bool {
+        let most = STREAM.max(bytes.saturating_mul(EACH_BYTE));
+        let more = |all: u64| all.checked_add(calls).filter(|all| *all <= most);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 }
@@ -70,15 +73,17 @@ impl Made {
 pub(crate) struct Share {
     of: Arc<Made>,
     counted: Arc<AtomicBool>,
+    /// What the stream's exact times take.
+    times: Arc<Expansion>,
 }
 
 impl Share {
-    pub(crate) fn of(stream: &Arc<Made>) -> Self {
-        Self { of: Arc::clone(stream), counted: Arc::default() }
+    pub(crate) fn of(stream: &Arc<Made>, times: &Arc<Expansion>) -> Self {
+        Self { of: Arc::clone(stream), counted: Arc::default(), times: Arc::clone(times) }
     }
 
     fn takes(&self, calls: u64) -> bool {
-        self.counted.load(Ordering::Relaxed) || self.of.takes(calls)
+        self.counted.load(Ordering::Relaxed) || self.of.takes(calls, self.times.stored())
     }
 }
 
@@ -181,10 +186,14 @@ mod tests {
     #[test]
     fn a_stream_has_so_many_and_a_section_counts_once() {
         let stream = Arc::default();
-        let [one, other] = [Share::of(&stream), Share::of(&stream)];
+        let times = Arc::default();
+        let [one, other] = [Share::of(&stream, &times), Share::of(&stream, &times)];
         assert!(one.takes(STREAM) && !other.takes(1) && !one.takes(1));
         one.counted.store(true, Ordering::Relaxed);
         assert!(one.takes(STREAM) && !other.takes(1));
+        // What several programs have written may be copied to one stream.
+        times.read(STREAM / EACH_BYTE + 1);
+        assert!(other.takes(EACH_BYTE) && !other.takes(1));
     }
 
     #[test]

@@ -364,7 +364,7 @@ impl<R: Read> Reader<R> {
             parts.push(part);
         }
         let times = self.take_times(&opening);
-        let derived = derived::Share::of(&self.derived);
+        let derived = derived::Share::of(&self.derived, &self.expansion);
         Ok(Some(Stored { frame, opening, sites, objects, parts, times, derived }))
     }
 

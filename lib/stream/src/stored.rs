@@ -48,10 +48,15 @@ impl Expansion {
         self.stored.fetch_add(stored, Ordering::Relaxed);
     }
 
+    /// Bytes that have been read.
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Ordering::Relaxed)
+    }
+
     /// So many bytes more are there once they are expanded; whether that is within the limit.
     pub(super) fn holds(&self, expanded: u64) -> bool {
         let all = self.expanded.fetch_add(expanded, Ordering::Relaxed).saturating_add(expanded);
-        all <= MEMORY.max(self.stored.load(Ordering::Relaxed).saturating_mul(RATIO))
+        all <= MEMORY.max(self.stored().saturating_mul(RATIO))
     }
 }
 

@@ -228,6 +228,7 @@ impl Read<'_> {
                 && last <= self.ranks.highest().unwrap_or_default()
             {
                 ranks = self.ranks.between(first, last);
+                self.runs.take(ranks.runs().len())?;
             }
             if ranks.is_empty() || ranks.len() > self.ranks.len() || ranks.highest() > self.ranks.highest() {
                 return Err(DecodeError::Invalid("other ranks than the trace's"));

@@ -78,7 +78,8 @@ impl Series {
         if between >= BETWEEN {
             self.enter = self.enter.saturating_add(between);
         }
-        self.exit = exit;
+        // A clock may go back.
+        self.exit = exit.max(self.exit);
     }
 
     /// Whether a call of a function comes from where those that wait do, if that is remembered.

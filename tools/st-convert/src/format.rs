@@ -35,6 +35,13 @@ pub(crate) struct Call<'a> {
     pub(crate) groups: &'a Groups,
 }
 
+impl Call<'_> {
+    /// The thread that made a request which the call completes.
+    pub(crate) fn starter(&self, request: i64) -> u32 {
+        self.moved.iter().find(|moved| moved.number == request).map_or(self.at, |moved| moved.by)
+    }
+}
+
 /// What is known when all calls have been read.
 #[derive(Debug)]
 pub(crate) struct Summary<'a> {

@@ -161,7 +161,7 @@ impl CallEncoder<'_> {
                 (NONE, NONE, NONE)
             } else if !receive {
                 (NONE, NONE, if sized { bytes(status) } else { NONE })
-            } else if is_cancelled(status) {
+            } else if fate != Fate::CutOff && is_cancelled(status) {
                 (NONE, NONE, CANCELLED)
             } else {
                 let [source, tag] = source_and_tag(status);
@@ -169,7 +169,7 @@ impl CallEncoder<'_> {
             }
         };
         self.own().completed.push([narrow(position), source, tag, size]);
-        unsafe { self.complete(position, key) };
+        unsafe { self.complete(position, key, fate == Fate::Told) };
         if self.own().error != 0 {
             self.own().listed[position] = None;
         }
@@ -181,8 +181,8 @@ impl CallEncoder<'_> {
             // Only statuses of several requests have errors of their own (MPI 4.1, section 3.2.5).
             class if error_class(class) == Some(TRUNCATE) => class,
             _ => match unsafe { error(status) } {
-                0 => 0,
-                code => normal::class_of(code.into()),
+                code @ 1.. => normal::class_of(code.into()),
+                _ => 0,
             },
         };
         Fate::of(self.is_gone(position), persistent, class)
@@ -194,10 +194,11 @@ impl CallEncoder<'_> {
         unsafe { Handles::at(at).get(position) == k::MPI_REQUEST_NULL() }
     }
 
-    /// A completed request is gone, or inactive if the program still has its handle (persistent ones).
-    unsafe fn complete(&mut self, position: usize, key: Key) {
+    /// A completed request is gone, or inactive if the program still has its handle (persistent ones); what it has promised is there if
+    /// it succeeded.
+    unsafe fn complete(&mut self, position: usize, key: Key, succeeded: bool) {
         let slot = self.state.requests.get(key);
-        if let Some(promise) = slot.promise.take() {
+        if let Some(promise) = slot.promise.take().filter(|_| succeeded) {
             let handle = unsafe { Handles::at(promise.place).get(0) };
             self.state.comms.bind(handle, promise.comm);
         }

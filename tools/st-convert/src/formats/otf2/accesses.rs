@@ -163,6 +163,11 @@ impl Accesses {
     /// A call that is not written, after which files are open that are used in others.
     pub(super) fn passed(&mut self, call: &Call<'_>, trace: &Trace) {
         let event = call.event;
+        for request in event.completed().filter_map(|got| got.request) {
+            let by = call.starter(request);
+            self.asked.remove(&(by, request));
+            self.running.remove(&(by, request));
+        }
         if event.symbol.error != 0 {
             return;
         }
@@ -390,12 +395,12 @@ impl Accesses {
     fn complete(&mut self, call: &Call<'_>, told: &mut Told) {
         for got in call.event.completed() {
             let Some(request) = got.request else { continue };
-            let elsewhere = call.moved.iter().find(|moved| moved.number == request);
-            let by = elsewhere.map_or(call.at, |moved| moved.by);
+            let by = call.starter(request);
             if let Some(Access { win, remote, id, .. }) = self.asked.remove(&(by, request)) {
                 // Unless it was synchronised before.
                 let pending = self.pending.get(&win).and_then(|of| of.get(&remote));
-                if pending.is_some_and(|ids| ids.contains(&id)) {
+                // They ascend.
+                if pending.is_some_and(|ids| ids.binary_search(&id).is_ok()) {
                     self.local.insert(id);
                     told.end.push(Record::AccessLocal(win, id));
                 }
