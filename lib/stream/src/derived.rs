@@ -14,7 +14,7 @@ use st_model::sketch::Shape;
 
 use super::bytes::{finish, get_u8, get_u64, put_u64};
 use super::error::{DecodeError, Field as _};
-use super::stored::Expansion;
+use super::expansion::Expansion;
 
 /// Calls and sketches of a section at most.
 const CALLS: u64 = 1 << 22;

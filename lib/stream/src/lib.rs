@@ -28,6 +28,7 @@ pub mod directory;
 mod elastic;
 mod encoded;
 mod error;
+mod expansion;
 mod forms;
 mod frame;
 mod hosts;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::column::{self, Owner};
 use super::error::{DecodeError, Error, ErrorKind};
+use super::expansion::Expansion;
 use super::frame::StoredFrame;
 use super::kind::FrameKind;
 use super::section::{Opening, decode_ended, decode_lanes, decode_sketches, decode_sums};
@@ -29,35 +30,6 @@ pub struct Stored {
     /// By rank and thread.
     pub(super) times: Vec<(Owner, Times)>,
     pub(super) derived: derived::Share,
-}
-
-/// Exact times of a stream expand to at most so many bytes, or to [`RATIO`] times what they take, whichever is more.
-const MEMORY: u64 = 1 << 29;
-const RATIO: u64 = 64;
-
-/// What the exact times of a stream take as they are stored, and what they have expanded to so far, in any thread.
-#[derive(Debug, Default)]
-pub(super) struct Expansion {
-    stored: AtomicU64,
-    expanded: AtomicU64,
-}
-
-impl Expansion {
-    /// So many bytes more have been read.
-    pub(super) fn read(&self, stored: u64) {
-        self.stored.fetch_add(stored, Ordering::Relaxed);
-    }
-
-    /// Bytes that have been read.
-    pub(super) fn stored(&self) -> u64 {
-        self.stored.load(Ordering::Relaxed)
-    }
-
-    /// So many bytes more are there once they are expanded; whether that is within the limit.
-    pub(super) fn holds(&self, expanded: u64) -> bool {
-        let all = self.expanded.fetch_add(expanded, Ordering::Relaxed).saturating_add(expanded);
-        all <= MEMORY.max(self.stored().saturating_mul(RATIO))
-    }
 }
 
 /// The frames of a rank's thread with its exact times, in order.
@@ -258,6 +230,8 @@ impl Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "pco")]
+    use crate::expansion::MEMORY;
 
     /// Times of so many events in a SERIES frame, of a stream whose times have expanded to so much before.
     #[cfg(feature = "pco")]
@@ -309,7 +283,7 @@ mod tests {
         }
         let held: Vec<&Times> = reader.held().collect();
         assert!(held[0].of.holds(MEMORY - 2 * 2 * 1000));
-        assert!(held[0].of.stored.load(Ordering::Relaxed) > 0);
+        assert!(held[0].of.stored() > 0);
         assert!(held[0].column().is_ok() && held[1].column().is_ok() && held[2].column().is_err());
     }
 }
