@@ -51,6 +51,7 @@ mod section;
 mod series;
 pub mod sites;
 mod sizes;
+mod sketches;
 mod stored;
 mod struct_columns;
 mod structure;

@@ -5,7 +5,7 @@ use super::derived;
 use super::elastic::{Written, put_elastic, put_made};
 use super::forms::forms_of;
 use super::matched;
-use super::section::path_size;
+use super::sketches::path_size;
 use super::struct_columns::{COLUMNS, COUNTS, LENGTHS, role};
 use super::structure::{put_partitions, put_symbols, put_tree, slot_made};
 use super::transposed::Left;
