@@ -10,7 +10,7 @@ use crate::ffi::{Handles, Status, is_mark};
 use crate::normal;
 use crate::requests::Key;
 use crate::statuses::{bytes, error, is_cancelled, nth, size, source_and_tag, write_status};
-use st_model::calls::roles::{Action, Role, Start};
+use st_model::calls::roles::{Action, Role};
 use st_model::num::{narrow, saturate};
 use st_model::values::{CANCELLED, NONE, error_class};
 use std::ffi::c_int;
@@ -212,17 +212,9 @@ impl CallEncoder<'_> {
     /// Reads what a call that returned an error of this class has done all the same: of requests that it completes others may be
     /// complete, and a receive whose message was too long has received it.
     pub(crate) fn failed(&mut self, class: u32, read: impl FnOnce(&mut Self)) {
-        let receives = matches!(
-            Role::of_call(self.call).action,
-            Action::Receive { start: Start::Blocking }
-                | Action::Both { start: Start::Blocking }
-                | Action::Matched { start: Start::Blocking }
-        );
-        let completes = self.own().owes_lists;
-        let told = match error_class(class) {
-            Some("MPI_ERR_IN_STATUS") => completes,
-            Some(TRUNCATE) => completes || receives,
-            _ => false,
+        let told = match Role::of_call(self.call).action.after(class) {
+            Action::Complete => matches!(error_class(class), Some("MPI_ERR_IN_STATUS" | TRUNCATE)),
+            action => action != Action::Internal,
         };
         self.own().error = class;
         if told {
