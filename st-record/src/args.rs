@@ -7,6 +7,10 @@ use st_model::sketch::histogram::Binning;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Calls that an iteration is looked for in by `--fold approx`, and how much alike iterations are, in percent.
+const FOLD_WINDOW: u32 = 5_000;
+const FOLD_PERCENT: u32 = 50;
+
 /// Record the MPI calls of a program that is not changed, not even relinked
 ///
 /// Outside of mpirun, starts the job and leaves one file; inside (mpirun -n 4 st-record -o run -- ./app), starts one
@@ -49,16 +53,16 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Recording")]
     pub fold: Fold,
     /// With --fold approx: calls that an iteration is looked for in
-    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(2..),
+    #[arg(long, value_name = "N", default_value_t = FOLD_WINDOW, value_parser = clap::value_parser!(u32).range(2..),
           help_heading = "Recording")]
     pub fold_window: u32,
     /// With --fold approx: how many calls the shorter of two iterations has at least, in percent of the longer one's
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100),
+    #[arg(long, value_name = "PERCENT", default_value_t = FOLD_PERCENT, value_parser = clap::value_parser!(u32).range(0..=100),
           help_heading = "Recording")]
     pub fold_ratio: u32,
     /// With --fold approx: how many of the calls that either of two iterations has both have at least, in percent. With 0 here
     /// and for --fold-ratio it is enough that they begin and end with the same call, as in Wu and Mueller 2013
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100),
+    #[arg(long, value_name = "PERCENT", default_value_t = FOLD_PERCENT, value_parser = clap::value_parser!(u32).range(0..=100),
           help_heading = "Recording")]
     pub fold_common: u32,
     /// Take call sites of a function for one whose stacks differ in fewer than N frames: one takes the place of the nearest that
@@ -368,6 +372,23 @@ impl Args {
         // The one that is forgotten most often: others' outputs are not named like traces.
         let output = words.windows(2).find(|w| ["-o", "--output"].contains(&w[0]) && w[1].ends_with(".st"));
         words.iter().find(|word| ours(word)).or(output.map(|w| &w[0])).map(|word| (*word).to_owned())
+    }
+
+    /// An option that says nothing since another one is not given, and that one.
+    #[must_use]
+    pub fn idle(&self) -> Option<[&'static str; 2]> {
+        const HIST: &str = "--time hist";
+        const APPROX: &str = "--fold approx";
+        let [bins, smooth] = [Binning::DEFAULT.bins(), Binning::DEFAULT.excess()];
+        let (hist, approx) = (self.time == Time::Hist, self.fold == Fold::Approx);
+        let idle = [
+            ("--hist-bins", HIST, !hist && self.hist_bins != bins),
+            ("--hist-smooth", HIST, !hist && self.hist_smooth != smooth),
+            ("--fold-window", APPROX, !approx && self.fold_window != FOLD_WINDOW),
+            ("--fold-ratio", APPROX, !approx && self.fold_ratio != FOLD_PERCENT),
+            ("--fold-common", APPROX, !approx && self.fold_common != FOLD_PERCENT),
+        ];
+        idle.into_iter().find_map(|(option, without, is_idle)| is_idle.then_some([option, without]))
     }
 
     /// The options as the recorder's environment variables, without `ST_OUTPUT`.

@@ -76,6 +76,10 @@ fn run(args: &Args) -> ExitCode {
         let text = "is passed on to the command that it follows; options of st-record come before that";
         args.talk.warn(TOOL, format_args!("{option} {text}"));
     }
+    if let Some([option, without]) = args.idle() {
+        complain(&format!("{option} says nothing without {without}"));
+        return ExitCode::from(FAILED);
+    }
     let ended = match Launch::current() {
         _ if args.check => return look(args),
         _ if args.name => return rename::run(args),

@@ -85,3 +85,18 @@ fn what_is_kept_of_parameters_and_times_is_told_to_the_recorder() {
     let times = told("st-record --time hist --hist-bins 10 --hist-smooth 20 x");
     assert!(times.contains(&("ST_TIME", "hist:10:20".into())));
 }
+
+#[test]
+fn options_of_what_is_not_asked_for_are_named() {
+    let idle = |words: &str| Args::parse_from(words.split(' ')).idle();
+    assert_eq!(
+        idle("st-record --time hist --hist-bins 10 --hist-smooth 9 --fold approx --fold-ratio 9 x"),
+        None
+    );
+    assert_eq!(idle("st-record --hist-bins 5 --fold exact x"), None);
+    assert_eq!(idle("st-record --hist-bins 10 x"), Some(["--hist-bins", "--time hist"]));
+    assert_eq!(idle("st-record --time sketch --hist-smooth 9 x"), Some(["--hist-smooth", "--time hist"]));
+    for option in ["--fold-window", "--fold-ratio", "--fold-common"] {
+        assert_eq!(idle(&format!("st-record {option} 7 x")), Some([option, "--fold approx"]));
+    }
+}
