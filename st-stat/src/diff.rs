@@ -11,6 +11,9 @@ use crate::normal::{Normal, NormalCall, SiteKeys};
 /// How far apart two sequences may run before they are taken for different to the end.
 const WINDOW: usize = 512;
 
+/// How many calls are skipped at most to find equal ones, where two calls of one place would do as one that has changed.
+const NEAR: usize = 16;
+
 /// A call that one trace has and the other has not, or has otherwise.
 #[derive(Debug, Clone)]
 pub struct Difference {
@@ -134,7 +137,7 @@ impl Pair<'_> {
                 _ => {
                     fill(&mut self.x, &mut a, WINDOW)?;
                     fill(&mut self.y, &mut b, WINDOW)?;
-                    let (i, j) = rejoin(&a, &b);
+                    let (i, j) = differing(&a, &b);
                     self.differ(a.drain(..i).collect(), b.drain(..j).collect(), report, first);
                 }
             }
@@ -179,23 +182,35 @@ fn fill(from: &mut Normal<'_>, into: &mut VecDeque<NormalCall>, n: usize) -> Res
     Ok(())
 }
 
-/// The nearest pair of positions from which the sequences agree again (two calls in a row, or to the end), by the sum of
-/// what is skipped; everything if there is none.
-fn rejoin(a: &VecDeque<NormalCall>, b: &VecDeque<NormalCall>) -> (usize, usize) {
+/// How many calls of either sequence, whose first ones are not equal, come before both agree again. A call that has changed in
+/// its parameters stands against what it was, be it so in every iteration, if no equal calls are near; where one has calls of
+/// other places, these are skipped.
+fn differing(a: &VecDeque<NormalCall>, b: &VecDeque<NormalCall>) -> (usize, usize) {
+    let changed = matches!((a.front(), b.front()), (Some(p), Some(q)) if p.place == q.place);
+    if changed {
+        // As many skipped in both are as many changed ones.
+        return rejoin(a, b, NEAR, |c| c.key).filter(|(i, j)| i != j).unwrap_or((1, 1));
+    }
+    rejoin(a, b, a.len() + b.len(), |c| c.place).unwrap_or((a.len(), b.len()))
+}
+
+/// The nearest pair of positions from which the sequences agree again (two calls in a row, or to the end), by the sum of what is
+/// skipped, which is `most` or less.
+fn rejoin(
+    a: &VecDeque<NormalCall>,
+    b: &VecDeque<NormalCall>,
+    most: usize,
+    what: impl Fn(&NormalCall) -> u64,
+) -> Option<(usize, usize)> {
     let agree = |i: usize, j: usize| {
         let at = |k: usize| match (a.get(i + k), b.get(j + k)) {
-            (Some(p), Some(q)) => p.key == q.key,
+            (Some(p), Some(q)) => what(p) == what(q),
             (None, None) => true,
             _ => false,
         };
         i < a.len() && j < b.len() && at(0) && at(1)
     };
-    for skipped in 1..a.len() + b.len() {
-        for i in 0..=skipped.min(a.len()) {
-            if skipped - i <= b.len() && agree(i, skipped - i) {
-                return (i, skipped - i);
-            }
-        }
-    }
-    (a.len(), b.len())
+    (1..=most)
+        .flat_map(|skipped| (0..=skipped.min(a.len())).map(move |i| (i, skipped - i)))
+        .find(|&(i, j)| j <= b.len() && agree(i, j))
 }

@@ -29,6 +29,8 @@ pub struct NormalCall {
     pub words: Vec<i64>,
     /// Calls that it stands for: more than one of successive readings of the clock.
     pub times: u64,
+    /// Hash of function and call site: what calls have in common that differ in their parameters.
+    pub place: u64,
     /// Hash of the normal form: equal calls have equal keys.
     pub key: u64,
 }
@@ -151,6 +153,7 @@ impl<'a> Normal<'a> {
             let id = self.section.sites.get(symbol.site).map_or(0, |s| s.id);
             h.update(&keys.get(&id).unwrap_or(&id).to_le_bytes());
         }
+        let place = h.digest();
         let mut words = p.words.iter().copied();
         let completion = completion(slots, &p.words);
         for slot in slots {
@@ -171,7 +174,7 @@ impl<'a> Normal<'a> {
             }
         }
         let times = times(slots, &p.words);
-        NormalCall { sym: p.sym, index: p.index, times, key: h.digest(), words: p.words }
+        NormalCall { sym: p.sym, index: p.index, times, place, key: h.digest(), words: p.words }
     }
 
     #[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]
