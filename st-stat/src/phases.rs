@@ -117,6 +117,8 @@ impl<'a> Phases<'a> {
             Column::right("time", "time_ns", 0),
             Column::right("longest", "longest_ns", 0),
             Column::right("on rank", "longest_rank", 0),
+            Column::right("computes", "computation_longest_ns", 0),
+            Column::right("rank", "computation_longest_rank", 0),
             Column::right("in MPI", "mpi_ns", 0),
             Column::right("waiting", "wait_ns", 0),
         ];
@@ -138,6 +140,8 @@ impl<'a> Phases<'a> {
                     mean(turn.time),
                     Cell::ns(turn.longest.0.into()),
                     Cell::count(turn.longest.1.into()),
+                    Cell::ns(turn.busiest.0.into()),
+                    Cell::count(turn.busiest.1.into()),
                     mean(turn.mpi),
                     mean(turn.wait),
                 ];
@@ -236,7 +240,8 @@ fn tenths(of: &Loop) -> Table {
             Cell::text(format!("  {what}")),
             Cell::ns(m.mean().into()),
             Cell::ns(m.longest.0.into()),
-            Cell::count(m.longest.1.into()),
+            Cell::ns(m.busiest.0.into()),
+            Cell::count(m.busiest.1.into()),
             Cell::percent(m.mpi.into(), m.time.into()),
             Cell::percent(m.wait.into(), m.time.into()),
         ]
@@ -245,7 +250,8 @@ fn tenths(of: &Loop) -> Table {
         Column::left("", "tenth"),
         Column::right("each", "time_ns", 0),
         Column::right("longest", "longest_ns", 0),
-        Column::right("on rank", "longest_rank", 0),
+        Column::right("computes", "computation_longest_ns", 0),
+        Column::right("on rank", "computation_longest_rank", 0),
         Column::right("in MPI", "mpi_percent", 0),
         Column::right("waiting", "wait_percent", 0),
     ];
@@ -257,9 +263,17 @@ fn slow(of: &Loop, out: &mut dyn Write) -> io::Result<()> {
     let all = of.outliers();
     for i in all.iter().take(MOST) {
         let turn = &of.turns[*i];
-        let (ns, rank) = turn.longest;
-        let (number, mean) = (grouped(turn.number), duration(turn.mean()));
-        writeln!(out, "  slow: {number} takes {mean}, on rank {rank} {}", duration(ns))?;
+        let (ns, rank) = turn.busiest;
+        let others = turn.computation().saturating_sub(ns) / turn.ranks.saturating_sub(1).max(1);
+        // All may take as long, since they wait for the one that computes.
+        writeln!(
+            out,
+            "  slow: {} takes {}: rank {rank} computes {}, others {}",
+            grouped(turn.number),
+            duration(turn.mean()),
+            duration(ns),
+            duration(others)
+        )?;
     }
     if all.len() > MOST {
         writeln!(out, "  … and {} more that are slow", grouped((all.len() - MOST).to_u64()))?;

@@ -43,6 +43,8 @@ pub struct Moment {
     pub time: u64,
     /// How long the slowest takes, and which that is.
     pub longest: (u64, u32),
+    /// How long the one that computes longest does, outside of MPI, and which that is: others may take as long waiting for it.
+    pub busiest: (u64, u32),
     /// Time in MPI, of all ranks together, ns.
     pub mpi: u64,
     /// The part of that in wait states, ns.
@@ -54,6 +56,17 @@ impl Moment {
     #[must_use]
     pub fn mean(&self) -> u64 {
         self.time / self.ranks.max(1)
+    }
+
+    /// How long all ranks compute, outside of MPI, ns.
+    #[must_use]
+    pub fn computation(&self) -> u64 {
+        self.time.saturating_sub(self.mpi)
+    }
+
+    /// Who computes longest: of one rank that rank.
+    fn busiest(&self) -> (u64, u32) {
+        if self.ranks == 1 { (self.computation(), self.longest.1) } else { self.busiest }
     }
 
     /// Lasts until then, on a rank alone.
@@ -68,6 +81,7 @@ impl Moment {
         self.begin = if self.ranks == 0 { other.begin } else { self.begin.min(other.begin) };
         self.end = if self.ranks == 0 { other.end } else { self.end.max(other.end) };
         self.longest = self.longest.max(other.longest);
+        self.busiest = self.busiest.max(other.busiest());
         self.ranks += other.ranks;
         self.time = self.time.saturating_add(other.time);
         self.mpi = self.mpi.saturating_add(other.mpi);

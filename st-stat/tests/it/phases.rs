@@ -49,6 +49,7 @@ fn each_iteration_is_what_was_made() {
         assert_eq!(of("end_ns"), begin + last + 1100);
         assert_eq!((of("time_ns"), of("longest_ns")), (last + 1100, last + 1100), "{turn}");
         assert_eq!((of("mpi_ns"), of("wait_ns")), (wait + 1100, wait), "{turn}");
+        assert_eq!((of("computation_longest_ns"), of("computation_longest_rank")), (last, 1), "{turn}");
         assert_eq!((&*row["function"], &*row["place"]), (names::MPI_Barrier, "first"));
         begin += last + 1100;
     }
@@ -65,7 +66,7 @@ fn text_says_how_iterations_change() {
     let trend = text.split_once(" % by the end").unwrap().0.rsplit(' ').next().unwrap();
     assert!((trend.parse::<f64>().unwrap() - 41.7).abs() < 1.5, "{text}");
     assert_eq!(text.matches("slow: ").count(), 1, "{text}");
-    assert!(text.contains("  slow: 57 takes 11.3 ms, on rank "), "{text}");
+    assert!(text.contains("  slow: 57 takes 11.3 ms: rank 1 computes 11.3 ms, others 11.1 ms\n"), "{text}");
     let tenth = |what| text.lines().find(|line| line.contains(what)).unwrap().to_owned();
     assert!(tenth("first tenth").contains("1.22 ms") && tenth("last tenth").contains("1.67 ms"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
