@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
 use st_explain::{At, Explains, Finding, Matter, analyse_causes, gathered};
+use st_model::num::saturate;
+use st_model::rank_times::rank_times;
 use st_model::sites::CallSites;
 
 use self::words::{MOST, TIMED, Words};
@@ -63,9 +65,10 @@ fn write(
     let share = |ns: u64| Cell::percent(ns.into(), time.into()).text;
     let n = told.ranks();
     let head = format!(
-        "{} in {}; {} of their time{} is waiting for others",
+        "{} in {}{}; {} of their time{} is waiting for others",
         duration(told.efficiency().run),
         counted(n, "rank"),
+        words.processors(),
         share(waited),
         if words.timed() == TIMED { " that has exact times" } else { "" }
     );
@@ -122,7 +125,7 @@ pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) ->
     let (mut all, little): (Vec<Finding>, Vec<Finding>) = found.partition(matters);
     // A program of many call sites loses little at each.
     all.extend(gathered(&little, told.places()).into_iter().filter(|f| f.cost > time / 100));
-    // More ranks than processors cost nothing where ranks sleep: what is known of that is how long they lacked one.
+    // More ranks than processors cost nothing where ranks sleep: what is known of that is how long they lacked one, at least.
     all.sort_by_key(|f| Reverse(f.cost));
     all
 }
@@ -137,10 +140,12 @@ pub(crate) fn table(
     Words::of(explained, told, sites, findings).table(findings)
 }
 
-/// What is not the program's fault, or not in its calls: processors that others have.
+/// What is not the program's fault, or not in its calls: processors that others have. It costs what ranks surely lacked one for
+/// while they computed: whoever asks again and again in a call whether a message has come is ready to run, too, and loses nothing.
 fn machine(explained: &Explained) -> Option<Finding> {
     let queued = explained.queued.unwrap_or_default();
-    let cost = queued.ns;
+    let in_calls = explained.sections.iter().flat_map(rank_times).map(|t| t.mpi);
+    let cost = queued.ns.saturating_sub(saturate(in_calls.fold(0, u128::saturating_add)));
     if let Some((ranks, processors)) = explained.crowded {
         return Some(Finding { cost, ..Finding::of(Matter::Crowded { ranks, processors }) });
     }

@@ -232,6 +232,32 @@ impl Words<'_> {
         }
     }
 
+    /// How long ranks were ready to run and had no processor, ns; 0 where that is not known.
+    fn queued(&self) -> u64 {
+        self.explained.queued.unwrap_or_default().ns
+    }
+
+    /// The same in words, of which a part is what it costs.
+    fn lacked(&self, f: &Finding, base: &str) -> String {
+        let part = match f.cost {
+            0 => {
+                "all of which may be in calls, where a rank that waits and asks again and again is ready, too"
+                    .to_owned()
+            }
+            cost => format!("at least {} of it outside of calls", duration(cost)),
+        };
+        let all = duration(self.queued());
+        format!(
+            "they were ready to run and had none for {all}, {part}{base}; what else is found may come of that"
+        )
+    }
+
+    /// Where the ranks run, if they are too many.
+    pub(super) fn processors(&self) -> String {
+        let few = |(_, processors): (u64, u32)| format!(" on {}", counted(processors.into(), "processor"));
+        self.explained.crowded.map_or_else(String::new, few)
+    }
+
     /// Where, why, and how sure.
     pub(super) fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
         // What others are a share of the first line says.
@@ -240,18 +266,19 @@ impl Words<'_> {
             base => format!("; its share is of {base}"),
         };
         if let Matter::Crowded { .. } = f.matter {
+            let queued = self.queued();
             // A kernel that does not count says 0.
-            let text = match (f.cost > 0, f.cost > self.whole / 100) {
-                (true, true) => format!("ranks wait for a processor wherever they are: what follows may come of that{base}"),
+            let text = match (queued > 0, queued > self.whole / 100) {
+                (true, true) => self.lacked(f, &base),
                 (true, false) => format!("but they hardly ever were ready to run and had none, by what the kernel counts{base}"),
                 (false, _) => "how long they were ready to run and had none is not known: if they were, all of the above may come of that".into(),
             };
             return format!("{text} ({})", self.sure(f));
         }
         if f.matter == Matter::Queued {
+            let lacked = self.lacked(f, &base);
             return format!(
-                "wherever they are: other programs or more threads share their processors, and what follows may \
-                    come of that{base} ({})",
+                "other programs or more threads share their processors: {lacked} ({})",
                 self.sure(f)
             );
         }
@@ -331,7 +358,7 @@ impl Words<'_> {
             Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
             Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
             // That there are fewer processors than ranks is certain, what ranks lacked them for the kernel has measured.
-            Matter::Crowded { .. } if f.cost > 0 => "measured",
+            Matter::Crowded { .. } if self.queued() > 0 => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
             Matter::Latency if has_short_waits(waits, f.place) => {
                 "the calls' own time, short waits for messages included: st-stat waits"

@@ -285,9 +285,16 @@ fn more_ranks_than_processors_weigh_what_they_cost() {
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
         at("crowded: 3 ranks of a node run on 1 processor") < at("imbalance:")
     };
-    // All ranks' time is 1.8 s, and 1 s of it is waiting.
-    let most = crowded(Some(1_500_000_000), |_| ());
-    assert!(before(&most) && most.contains("83.3 % 1.50 s crowded"), "{most}");
+    // All ranks' time is 1.8 s, and 1 s of it is waiting: all of that may have been ready to run.
+    let most = crowded(Some(2_600_000_000), |_| ());
+    assert!(before(&most) && most.contains("88.9 % 1.59 s crowded"), "{most}");
+    assert!(
+        most.contains("on 1 processor;")
+            && most.contains("for 2.60 s, at least 1.59 s of it outside of calls"),
+        "{most}"
+    );
+    let waits = crowded(Some(900_000_000), |_| ());
+    assert!(!before(&waits) && waits.contains("for 900 ms, all of which may be in calls"), "{waits}");
     for (queued, said) in [
         (Some(2_000_000), "hardly ever were ready to run"),
         (Some(0), "is not known"),
@@ -297,7 +304,9 @@ fn more_ranks_than_processors_weigh_what_they_cost() {
         assert!(!before(&text) && text.contains(said), "{queued:?} {text}");
     }
     // How sure that is, is the same in all forms.
-    for (queued, sure) in [(Some(1_500_000_000), "measured"), (None, "certain")] {
+    for (queued, sure) in
+        [(Some(2_600_000_000), "measured"), (Some(900_000_000), "measured"), (None, "certain")]
+    {
         let [text, json] = ["text", "json"].map(|format| crowded_as(format, queued, |_| ()));
         let row = json.split("{\"kind\":").find(|row| row.starts_with("\"crowded\"")).unwrap();
         assert!(row.contains(&format!("\"sure\":\"{sure}\"")), "{row}");
@@ -318,12 +327,15 @@ fn what_the_kernel_counts_is_a_share_of_the_whole_run() {
             bytes.truncate(end + 1);
         }
     };
-    let text = crowded(Some(1_500_000_000), early);
-    assert!(text.contains("83.3 % 1.50 s crowded"), "{text}");
+    let text = crowded(Some(2_600_000_000), early);
+    assert!(text.contains("88.9 % 1.59 s crowded"), "{text}");
     // Of what is said beside each number that is of something else.
     assert!(text.contains("of their time that has exact times is waiting"), "{text}");
-    assert!(text.contains("; its share is of the whole run (measured)"), "{text}");
-    let whole = crowded(Some(1_500_000_000), |_| ());
+    assert!(
+        text.contains("; its share is of the whole run; what else is found may come of that (measured)"),
+        "{text}"
+    );
+    let whole = crowded(Some(2_600_000_000), |_| ());
     assert!(!whole.contains("share is of") && !whole.contains("exact times"), "{whole}");
 }
 
