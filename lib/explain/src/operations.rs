@@ -23,6 +23,8 @@ struct Member {
     blocks: bool,
     /// What it waits for, once that is known.
     known: Option<Option<Reason>>,
+    /// Who comes later, and has nothing for it.
+    perhaps: Option<Reason>,
     /// That has been told to the call that completes it.
     told: bool,
     /// All members have come.
@@ -74,6 +76,7 @@ impl Operations {
             by,
             blocks: by.is_some(),
             known: None,
+            perhaps: None,
             told: false,
             whole: false,
         }));
@@ -119,6 +122,9 @@ impl Operations {
         if let (Some(call), Some(reason), false) = (member.by, member.known, member.told) {
             member.told = true;
             ledger.steps.tell(RunStep::Leave(id));
+            if let Some(perhaps) = member.perhaps {
+                ledger.suspect(call, perhaps);
+            }
             ledger.give(call, false, reason);
         }
         if member.told && member.whole {
@@ -158,9 +164,10 @@ impl Operations {
         }
         let rest = waits_for_the_last(instance.rule, &members);
         tell_order(instance, &members, &mut ledger.steps);
-        for (id, reason) in reasons(instance.rule, &members) {
+        let unlikely = unlikely(instance.rule, &members);
+        for ((id, reason), perhaps) in reasons(instance.rule, &members).into_iter().zip(unlikely) {
             if let Some(member) = self.members.get_mut(id.to_usize()) {
-                member.whole = true;
+                (member.whole, member.perhaps) = (true, perhaps);
             }
             self.know(id, reason, ledger);
         }
@@ -183,11 +190,12 @@ fn waits_for_the_last(rule: Rule, members: &[(u32, &Member)]) -> Option<Finished
 
 /// Per member: what it waits for.
 fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)> {
-    let senders: Vec<&Member> = members.iter().map(|(_, m)| *m).filter(|m| sends(m)).collect();
-    let last = senders.iter().copied().max_by_key(|m| m.visit.enter);
-    let first = senders.iter().copied().min_by_key(|m| m.visit.enter);
+    let last = last_for(members, sends);
+    let first = members.iter().map(|(_, m)| *m).filter(|m| sends(m)).min_by_key(|m| m.visit.enter);
     let before = if rule == Rule::Scan { prefixes(members) } else { HashMap::default() };
+    let at = if rule == Rule::Alltoallv { by_sender(members) } else { HashMap::default() };
     let of = |(id, m): &(u32, &Member)| {
+        let last = last[usize::from(m.part.side)];
         let (kind, cause) = match rule {
             _ if !receives(m) => (WaitKind::AllToAll, None),
             Rule::Barrier => (WaitKind::Barrier, last),
@@ -196,6 +204,10 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
             Rule::Gather | Rule::Reduce if !m.blocks => (WaitKind::LateContribution, last),
             Rule::Gather | Rule::Reduce => (WaitKind::EarlyReduce, first),
             Rule::Scan => (WaitKind::EarlyScan, before.get(id).copied()),
+            Rule::Alltoallv => {
+                let from = sources(m).iter().filter_map(|q| at.get(&(m.part.side, *q)).copied());
+                (WaitKind::AllToAll, from.max_by_key(|o| o.visit.enter))
+            }
             Rule::Neighbour | Rule::NeighbourV => {
                 (WaitKind::AllToAll, neighbours(m, members).map(|(_, o)| o).max_by_key(|o| o.visit.enter))
             }
@@ -207,13 +219,62 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
     members.iter().map(of).collect()
 }
 
+/// Per member of an operation of all with all: who comes last. A library may wait for it though it has nothing to give, or nothing to
+/// this member.
+fn unlikely(rule: Rule, members: &[(u32, &Member)]) -> Vec<Option<Reason>> {
+    let all = matches!(
+        rule,
+        Rule::Allgather
+            | Rule::Allgatherv
+            | Rule::Alltoall
+            | Rule::Alltoallv
+            | Rule::Allreduce
+            | Rule::ReduceScatter
+    );
+    let last = if all { last_for(members, |_| true) } else { [None; 2] };
+    let of = |(_, m): &(u32, &Member)| {
+        let cause = Cause::of(&last[usize::from(m.part.side)]?.visit);
+        Some(Reason { unlikely: true, ..Reason::of(WaitKind::AllToAll, cause) })
+    };
+    members.iter().map(of).collect()
+}
+
+/// Who comes last of those that are asked for, for members of either group: on an intercommunicator these get what they get
+/// from the other one.
+fn last_for<'a>(members: &[(u32, &'a Member)], asked: impl Fn(&Member) -> bool) -> [Option<&'a Member>; 2] {
+    let two = of_two_groups(members);
+    [0, 1].map(|side| {
+        let others = members.iter().map(|(_, m)| *m).filter(|m| asked(m) && !(two && m.part.side == side));
+        others.max_by_key(|m| m.visit.enter)
+    })
+}
+
+/// Whether the operation is one of an intercommunicator.
+fn of_two_groups(members: &[(u32, &Member)]) -> bool {
+    members.iter().any(|(_, m)| m.part.side != 0)
+}
+
+/// Members by group and position, each found from the other group if there are two.
+fn by_sender<'a>(members: &[(u32, &'a Member)]) -> HashMap<(u8, u32), &'a Member, FixedState> {
+    let two = of_two_groups(members);
+    let of = |(_, m): &(u32, &'a Member)| {
+        let seen_from = if two { 1 - m.part.side } else { 0 };
+        ((seen_from, m.part.me), *m)
+    };
+    members.iter().map(of).collect()
+}
+
+/// Positions of those that a member gets something from, one by one.
+fn sources(m: &Member) -> &[u32] {
+    m.part.pairs.as_ref().map_or(&[][..], |p| &p[1])
+}
+
 /// Members that a member of a neighbourhood operation waits for.
 fn neighbours<'a>(
     m: &'a Member,
     members: &'a [(u32, &'a Member)],
 ) -> impl Iterator<Item = (u32, &'a Member)> {
-    let sources = m.part.pairs.as_ref().map_or(&[][..], |p| &p[1]);
-    members.iter().copied().filter(|(_, o)| sources.contains(&o.part.me))
+    members.iter().copied().filter(|(_, o)| sources(m).contains(&o.part.me))
 }
 
 /// Says who must have come before which member can leave, whatever the times.
@@ -240,6 +301,15 @@ fn tell_order(instance: &Instance, members: &[(u32, &Member)], steps: &mut Steps
                 all.for_each(|step| steps.tell(step));
             }
         }
+        _ if of_two_groups(members) => {
+            for side in [0, 1] {
+                let from = members.iter().filter(|(_, m)| sends(m) && m.part.side != side);
+                let into = receivers().filter(|(_, m)| m.part.side == side).map(|(id, _)| to(*id));
+                let all =
+                    [RunStep::Clear].into_iter().chain(from.map(|(id, _)| RunStep::From(*id))).chain(into);
+                all.for_each(|step| steps.tell(step));
+            }
+        }
         _ => {
             let all = senders().chain(receivers().map(|(id, _)| to(*id)));
             all.for_each(|step| steps.tell(step));
@@ -259,7 +329,7 @@ fn meeting(rule: Rule, members: &[(u32, &Member)]) -> Option<i64> {
             | Rule::Neighbour
             | Rule::NeighbourV
     );
-    let all = !some && members.iter().all(|(_, m)| m.blocks && sends(m) && receives(m));
+    let all = !some && members.iter().all(|(_, m)| m.blocks && sends(m) && receives(m) && m.part.side == 0);
     members.iter().map(|(_, m)| m.visit.enter).max().filter(|_| all)
 }
 

@@ -50,7 +50,8 @@ pub(crate) struct Reason {
     pub(crate) kind: WaitKind,
     /// The call that it waits for: until that is entered.
     pub(crate) cause: Cause,
-    /// Libraries hardly wait for this: it is the receive of a short message, which they keep.
+    /// Libraries hardly wait for this: it is the receive of a short message, which they keep, or a member of a collective operation
+    /// that has nothing for this one.
     pub(crate) unlikely: bool,
 }
 
@@ -72,7 +73,7 @@ impl Reason {
     /// goes on from there for longer than short messages are on their way, and ends soon after this.
     fn is_likely(&self, since: i64, exit: i64) -> bool {
         let more = self.until().saturating_sub(since);
-        more >= ON_ITS_WAY && exit.saturating_sub(self.until()) <= more / 4
+        more >= ON_ITS_WAY && (0..=more / 4).contains(&exit.saturating_sub(self.until()))
     }
 }
 
@@ -98,11 +99,23 @@ struct Call {
 }
 
 impl Call {
+    /// It may have waited for this: the greatest reason is kept, of those that are sure and of others.
+    fn suspect(&mut self, reason: Reason) {
+        if self.visit.waits && reason.until() > self.visit.enter {
+            let best = if reason.unlikely { &mut self.unlikely } else { &mut self.best };
+            *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
+        }
+    }
+
     /// Why it has waited.
     fn reason(&self) -> Option<Reason> {
+        let Visit { enter, exit, .. } = self.visit;
         match (self.best, self.unlikely) {
-            (Some(sure), Some(other)) if other.is_likely(sure.until(), self.visit.exit) => Some(other),
-            (sure, other) => sure.or(other),
+            (Some(sure), Some(other)) if other.is_likely(sure.until(), exit) => Some(other),
+            (None, Some(other)) if other.kind == WaitKind::LateReceiver || other.is_likely(enter, exit) => {
+                Some(other)
+            }
+            (sure, _) => sure,
         }
     }
 }
@@ -189,15 +202,21 @@ impl Ledger {
         }
     }
 
+    /// It may wait for this, too, though that is unlikely.
+    pub(crate) fn suspect(&mut self, number: CallNumber, reason: Reason) {
+        if let Some(call) = self.call(number) {
+            call.suspect(reason);
+        }
+    }
+
     /// What it completes has met its other end, or the call has been read. A call that completes several things waits for
     /// the last.
     pub(crate) fn give(&mut self, number: CallNumber, send: bool, reason: Option<Reason>) {
         let Some(call) = self.call(number) else { return };
         call.open -= 1;
         call.sends -= u32::from(send);
-        if let Some(reason) = reason.filter(|reason| call.visit.waits && reason.until() > call.visit.enter) {
-            let best = if reason.unlikely { &mut call.unlikely } else { &mut call.best };
-            *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
+        if let Some(reason) = reason {
+            call.suspect(reason);
         }
         if call.open > 0 {
             // Only sends are left: what older messages there are must be looked at now.

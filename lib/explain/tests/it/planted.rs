@@ -234,3 +234,31 @@ fn a_probe_has_waited_where_clocks_are_a_little_apart() {
         assert_eq!(analysis.waits.violations > 0, apart < 0);
     }
 }
+
+#[test]
+fn who_has_nothing_for_others_is_waited_for_where_these_leave_when_it_comes() {
+    // Only ranks 1 and 2 have something for each other, and rank 0 comes last by 20 ms.
+    let waits = |leaves: i64| {
+        let analysis = run(|m| {
+            m.compute(0, 20_000_000);
+            let last = m.now(0);
+            for me in 0..4 {
+                let counts: Vec<i64> =
+                    (0..4).map(|you| i64::from([(1, 2), (2, 1)].contains(&(me, you)))).collect();
+                let words = vec![("sendcounts", counts.clone()), ("recvcounts", counts)];
+                let enter = m.now(me);
+                let exit = if me == 0 { last } else { last + leaves } + OWN;
+                m.record(me, names::MPI_Alltoallv, 3, words, enter, exit);
+            }
+            m.collective(names::MPI_Barrier, 0, 4);
+        });
+        let at = analysis.waits.culprits.iter().filter(|((kind, ..), _)| *kind == WaitKind::AllToAll);
+        let found = at.map(|((_, _, by), sum)| (by.rank, sum.count)).collect::<Vec<_>>();
+        assert_eq!(analysis.waits.violations, 0);
+        found
+    };
+    assert_eq!(waits(0), [(0, 3 * STEPS)]);
+    // They leave before it comes, or long after it.
+    assert_eq!(waits(-15_000_000), []);
+    assert_eq!(waits(15_000_000), []);
+}
