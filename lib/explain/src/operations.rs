@@ -25,9 +25,9 @@ struct Member {
     known: Option<Option<Reason>>,
     /// Who comes later, and has nothing for it.
     perhaps: Option<Reason>,
-    /// That has been told to the call that completes it.
-    told: bool,
-    /// All members have come.
+    /// That it has left has been told.
+    left: bool,
+    /// All members have come, or no more will: who comes last is known.
     whole: bool,
 }
 
@@ -77,7 +77,7 @@ impl Operations {
             blocks: by.is_some(),
             known: None,
             perhaps: None,
-            told: false,
+            left: false,
             whole: false,
         }));
         ledger.steps.tell(RunStep::Join { thread: visit.thread, member: id, bytes: visit.bytes });
@@ -116,19 +116,31 @@ impl Operations {
         self.tell(id, ledger);
     }
 
-    /// Tells the call that completes a part what it waited for, as soon as both are known.
+    /// Tells that a part is complete as soon as what it surely waited for is known, and the call that completes it what that may have
+    /// waited for as soon as all members have come.
     fn tell(&mut self, id: u32, ledger: &mut Ledger) {
         let Some(member) = self.members.get_mut(id.to_usize()) else { return };
-        if let (Some(call), Some(reason), false) = (member.by, member.known, member.told) {
-            member.told = true;
+        let (Some(call), Some(reason)) = (member.by, member.known) else { return };
+        if !std::mem::replace(&mut member.left, true) {
             ledger.steps.tell(RunStep::Leave(id));
+        }
+        if member.whole {
             if let Some(perhaps) = member.perhaps {
                 ledger.suspect(call, perhaps);
             }
             ledger.give(call, false, reason);
-        }
-        if member.told && member.whole {
             self.members.remove(id.to_usize());
+        }
+    }
+
+    /// No more calls come: operations that lack a member make nobody wait for it.
+    pub(crate) fn end(&mut self, ledger: &mut Ledger) {
+        let members: Vec<u32> = self.members.iter().map(|(id, _)| narrow(id)).collect();
+        for id in members {
+            if let Some(member) = self.members.get_mut(id.to_usize()) {
+                member.whole = true;
+            }
+            self.tell(id, ledger);
         }
     }
 
@@ -219,22 +231,27 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
     members.iter().map(of).collect()
 }
 
-/// Per member of an operation of all with all: who comes last. A library may wait for it though it has nothing to give, or nothing to
-/// this member.
+/// Per member: who comes last before it leaves. A library may wait for it though it has nothing to give, or nothing to this member:
+/// where data go through others, and where they are too many to be kept for one that comes late.
 fn unlikely(rule: Rule, members: &[(u32, &Member)]) -> Vec<Option<Reason>> {
-    let all = matches!(
-        rule,
-        Rule::Allgather
-            | Rule::Allgatherv
-            | Rule::Alltoall
-            | Rule::Alltoallv
-            | Rule::Allreduce
-            | Rule::ReduceScatter
-    );
-    let last = if all { last_for(members, |_| true) } else { [None; 2] };
+    if matches!(rule, Rule::Neighbour | Rule::NeighbourV) {
+        return vec![None; members.len()];
+    }
+    // Of a root that takes from all it is known when it waits for the last.
+    let known = |m: &Member| matches!(rule, Rule::Gather | Rule::Reduce) && m.blocks && receives(m);
+    let two = of_two_groups(members);
+    let order = [0, 1].map(|side| {
+        let others = members.iter().map(|(_, m)| *m).filter(|m| !(two && m.part.side == side));
+        let mut order: Vec<&Member> = others.collect();
+        order.sort_by_key(|m| m.visit.enter);
+        order
+    });
     let of = |(_, m): &(u32, &Member)| {
-        let cause = Cause::of(&last[usize::from(m.part.side)]?.visit);
-        Some(Reason { unlikely: true, ..Reason::of(WaitKind::AllToAll, cause) })
+        let order = &order[usize::from(m.part.side)];
+        // When another call completes it that is not known yet.
+        let until = if m.blocks { m.visit.exit } else { i64::MAX };
+        let last = order[..order.partition_point(|o| o.visit.enter <= until)].last().filter(|_| !known(m));
+        Some(Reason { unlikely: true, ..Reason::of(WaitKind::AllToAll, Cause::of(&last?.visit)) })
     };
     members.iter().map(of).collect()
 }

@@ -24,7 +24,8 @@ pub enum WaitKind {
     LateReceiver,
     /// An operation in which all wait for all: barriers, fences, what makes and frees communicators, windows and files.
     Barrier,
-    /// Operations from all to all: waiting for the last that sends.
+    /// Operations from all to all: waiting for the last that sends. Of any operation, waiting for one that has nothing to give: where the
+    /// call goes on for longer than a millisecond beyond what it surely waits for, and ends soon after that one comes.
     AllToAll,
     /// Operations from one to all: waiting for the root.
     LateBroadcast,

@@ -262,3 +262,21 @@ fn who_has_nothing_for_others_is_waited_for_where_these_leave_when_it_comes() {
     assert_eq!(waits(-15_000_000), []);
     assert_eq!(waits(15_000_000), []);
 }
+
+#[test]
+fn data_that_go_through_a_late_rank_are_waited_for_there() {
+    // What rank 0 sends reaches rank 3 through rank 1, which comes 20 ms late; rank 2 has it at once.
+    let analysis = run(|m| {
+        m.compute(1, 20_000_000);
+        let late = m.now(1);
+        for me in 0..4 {
+            let enter = m.now(me);
+            let exit = if [1, 3].contains(&me) { late } else { enter } + OWN;
+            m.record(me, names::MPI_Bcast, 3, vec![("root", vec![0])], enter, exit);
+        }
+        m.collective(names::MPI_Barrier, 0, 4);
+    });
+    let at = analysis.waits.culprits.iter().filter(|((kind, ..), _)| *kind != WaitKind::Barrier);
+    let found: Vec<_> = at.map(|((_, _, by), sum)| (by.rank, sum.count)).collect();
+    assert_eq!(found, [(1, STEPS)]);
+}
