@@ -7,6 +7,7 @@
 use crate::args::Args;
 use crate::by_path;
 use crate::launcher::{self, LAUNCHERS, PRELOAD, is_launcher, preload, with_environment};
+use crate::preloads::behind_recorder;
 use crate::script;
 use crate::target::{self, Target, of_launcher};
 use crate::wrapped_command::{self, recordable};
@@ -86,19 +87,24 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     let mut command;
     if is_launcher(&words[0]) {
         recordable(words)?;
-        variables.push(preload()?);
-        let words = with_environment(words, &variables, of_launcher(&file));
+        let (name, all) = preload()?;
+        let words = behind_recorder(words, &all);
+        variables.push((name, all));
+        let words = with_environment(&words, &variables, of_launcher(&file));
         command = Command::new(&file);
         command.arg0(&words[0]).args(&words[1..]);
         return Ok(command);
     }
     command = Command::new(&file);
-    command.arg0(&words[0]).args(&words[1..]);
     let recorded = wrapped_command::recorded(words);
     let target = inspect(recorded)?;
+    let mut told = words.clone();
     if target == Target::Links {
-        variables.push(preload()?);
+        let (name, all) = preload()?;
+        told = behind_recorder(words, &all);
+        variables.push((name, all));
     }
+    command.arg0(&words[0]).args(&told[1..]);
     // Another one may start a launcher instead of what it is told to.
     if target == Target::Other || recorded.len() < words.len() {
         let ours = stand_ins(directory)?;
@@ -203,7 +209,9 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
     let mut variables: Vec<_> =
         VARIABLES.iter().filter_map(|n| Some(((*n).to_owned(), env::var_os(n)?))).collect();
     recordable(&words)?;
-    variables.push(preload()?);
+    let (name, all) = preload()?;
+    let words = behind_recorder(&words, &all);
+    variables.push((name, all));
     let words = with_environment(&words, &variables, of_launcher(&real));
     let path = env::join_paths(rest).context("PATH")?;
     let mut command = Command::new(&real);
@@ -232,8 +240,10 @@ pub fn become_rank(args: &Args, directory: &Path) -> Result<Infallible, Failure>
     let mut variables = variables(args, directory);
     // Each is a recording of its own, also within another.
     variables.push((JOBS.to_owned(), OsString::new()));
-    variables.push(preload()?);
-    let error = Command::new(&file).arg0(&words[0]).args(&words[1..]).envs(variables).exec();
+    let (name, all) = preload()?;
+    let told = behind_recorder(words, &all);
+    variables.push((name, all));
+    let error = Command::new(&file).arg0(&words[0]).args(&told[1..]).envs(variables).exec();
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", file.display())).into())
 }
 

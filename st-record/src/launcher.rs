@@ -153,11 +153,6 @@ pub fn is_srun(command: &OsStr) -> bool {
 
 /// The command line of `srun` with these variables among those that it exports: beside all, unless it says otherwise.
 fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsString> {
-    let mut ours = OsString::new();
-    for (name, value) in variables {
-        ours.push(format!(",{name}="));
-        ours.push(value);
-    }
     let said = (1..end_of_options(words)).find_map(|i| {
         let word = words[i].to_str()?;
         let value = word.strip_prefix("--export=").map(str::to_owned);
@@ -166,6 +161,13 @@ fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsSt
         })
     });
     let (at, n, theirs) = said.unwrap_or((1, 0, "ALL".into()));
+    let mut ours = OsString::new();
+    // What they have ranks preload is behind the recorder there.
+    let known = |name: &str| name == PRELOAD && theirs.split(',').any(|v| v.starts_with("LD_PRELOAD="));
+    for (name, value) in variables.iter().filter(|(name, _)| !known(name)) {
+        ours.push(format!(",{name}="));
+        ours.push(value);
+    }
     // `NONE` is only known alone; a list without `ALL` exports no more than it lists.
     let theirs = if theirs == "NONE" { "SLURM_JOB_ID".into() } else { theirs };
     let mut option = OsString::from(format!("--export={theirs}"));

@@ -22,6 +22,7 @@ pub mod left_out;
 pub mod levels;
 pub mod names;
 pub mod pack;
+pub mod preloads;
 mod recover;
 pub mod rename;
 mod save;

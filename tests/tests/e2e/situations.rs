@@ -342,6 +342,25 @@ fn other_tools_see_each_call_once_and_so_do_we() {
     });
 }
 
+#[test]
+fn what_a_command_line_has_ranks_preload_comes_behind_the_recorder() {
+    under_each(|p| {
+        p.compile("next.so", "shim.c", &["-shared", "-fPIC", "-DNEXT"])?.ok()?;
+        let shim = p.path("next.so").display().to_string();
+        let by_option = match p.job.mpi {
+            Mpi::Openmpi => format!("-x LD_PRELOAD={shim} ./leaves"),
+            Mpi::Mpich => format!("-env LD_PRELOAD {shim} ./leaves"),
+        };
+        for (name, rest) in [("option", by_option), ("env", format!("env LD_PRELOAD={shim} ./leaves"))] {
+            let trace = format!("{name}.st");
+            let o = record(p, &format!("-o {trace} -- {} -n {} {rest}", mpirun(p)?, p.job.ranks))?.ok()?;
+            check(o.stderr.matches("shim saw 20\n").count() == 1, name, &o)?;
+            complete(p, &p.path(&trace))?;
+        }
+        Ok(())
+    });
+}
+
 /// A collective operation of ours on `MPI_COMM_WORLD` would move the tags of the program's later ones, and Open MPI's make
 /// some programs wait for ever (see sync.rs of the recorder).
 #[test]
