@@ -25,6 +25,7 @@ mod phases;
 mod places;
 mod predict;
 mod prediction;
+mod progress;
 mod reading;
 mod search;
 mod slow;

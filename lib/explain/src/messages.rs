@@ -13,8 +13,9 @@ use st_model::num::Exact as _;
 
 use crate::analysis::Message;
 use crate::own::SHORT;
-use crate::pending_calls::{CallNumber, Cause, Ledger, Older, Reason, Visit};
+use crate::pending_calls::{CallNumber, Cause, Certainty, Ledger, Older, Reason, Visit};
 use crate::predict::{RunStep, Sending};
+use crate::progress::{Progress, needs_both};
 use crate::waits::{Sum, Wait, WaitKind};
 
 /// Waits of a call and those after it that are in the wrong order if an older message is received before their rank sends
@@ -75,6 +76,8 @@ struct Send {
     received: bool,
     /// What it carries; below 0 if that is not known.
     bytes: i64,
+    /// It is a message: no access to a window.
+    message: bool,
     /// Libraries keep it until it is received.
     short: bool,
     /// Nothing more is to be said of it.
@@ -112,6 +115,7 @@ pub(crate) struct Messages {
     /// Sends by the number of the rank that they are for, in the order of time: the first has not been received.
     unreceived: Vec<VecDeque<(u32, u64)>>,
     serial: u64,
+    progress: Progress,
     pub(crate) cancelled: u64,
     /// Late senders that are in the wrong order, since they were taken before: the older message has been received.
     pub(crate) proven: Vec<(Wait, bool, Sum)>,
@@ -160,6 +164,7 @@ impl Messages {
             to: to.unwrap_or(NOBODY),
             received: false,
             bytes: end.bytes,
+            message: end.tag >= NO_MESSAGE,
             short: !end.sync && u64::try_from(end.bytes).is_ok_and(|bytes| bytes <= SHORT),
             done: false,
         };
@@ -236,6 +241,11 @@ impl Messages {
         let suspects = watch.suspects.insert(suspects);
         suspects.waits.entry((wait, same)).or_default().add(sum);
         suspects.each.extend(number.map(|number| (number, same)));
+    }
+
+    /// No more calls come.
+    pub(crate) fn end(&mut self, ledger: &mut Ledger) {
+        self.progress.end(ledger);
     }
 
     /// Ends that have not met their other ends: sends and receives.
@@ -346,6 +356,7 @@ impl Messages {
         let (posted, call) = (receive.posted, receive.call);
         let reason = Reason::of(kind(channel), send.cause);
         let (to, serial, both_done) = (send.to, send.serial, send.done);
+        let moves = send.message && needs_both(send.bytes);
         let thread = posted.thread;
         if let Some(each) = self.each.as_mut().filter(|_| channel.tag >= NO_MESSAGE) {
             let received = match by {
@@ -379,7 +390,12 @@ impl Messages {
             ledger.give(probe, false, waited.then_some(reason));
         }
         match by {
-            By::Call(call) => ledger.give(call, false, Some(reason)),
+            By::Call(call) => {
+                if moves {
+                    self.progress.complete(serial, call, false, ledger);
+                }
+                ledger.give(call, false, Some(reason));
+            }
             By::Itself { exit } => ledger.finish(posted, call, exit, reason),
             By::Unknown => {}
         }
@@ -396,15 +412,20 @@ impl Messages {
             return;
         }
         send.done = true;
-        let unlikely = send.short;
+        let certainty = if send.short { Certainty::Hardly } else { Certainty::Sure };
+        let moves = send.message && needs_both(send.bytes);
+        let serial = send.serial;
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
         ledger.steps.tell(RunStep::Sent { send: id, receive: met });
-        let reason = Reason { kind: WaitKind::LateReceiver, cause: posted, unlikely };
+        let reason = Reason { kind: WaitKind::LateReceiver, cause: posted, certainty };
         // A message that is complete before its receive is posted did not wait for that.
         match by {
             By::Call(call) => {
                 let waited = ledger.visit(call).is_some_and(|v| v.exit > posted.at);
+                if moves {
+                    self.progress.complete(serial, call, true, ledger);
+                }
                 ledger.give(call, true, waited.then_some(reason));
             }
             By::Itself { exit } if exit > posted.at => ledger.finish(send.cause, send.call, exit, reason),

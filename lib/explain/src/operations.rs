@@ -8,7 +8,7 @@ use st_match::graph::Part;
 use st_model::calls::roles::Rule;
 use st_model::num::{Exact as _, narrow};
 
-use crate::pending_calls::{CallNumber, Cause, Finished, Ledger, Reason, Visit};
+use crate::pending_calls::{CallNumber, Cause, Certainty, Finished, Ledger, Reason, Visit};
 use crate::predict::{RunStep, Steps};
 use crate::waits::WaitKind;
 
@@ -251,7 +251,7 @@ fn unlikely(rule: Rule, members: &[(u32, &Member)]) -> Vec<Option<Reason>> {
         // When another call completes it that is not known yet.
         let until = if m.blocks { m.visit.exit } else { i64::MAX };
         let last = order[..order.partition_point(|o| o.visit.enter <= until)].last().filter(|_| !known(m));
-        Some(Reason { unlikely: true, ..Reason::of(WaitKind::AllToAll, Cause::of(&last?.visit)) })
+        Some(Reason { certainty: Certainty::Seen, ..Reason::of(WaitKind::AllToAll, Cause::of(&last?.visit)) })
     };
     members.iter().map(of).collect()
 }

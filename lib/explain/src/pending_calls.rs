@@ -50,14 +50,23 @@ pub(crate) struct Reason {
     pub(crate) kind: WaitKind,
     /// The call that it waits for: until that is entered.
     pub(crate) cause: Cause,
-    /// Libraries hardly wait for this: it is the receive of a short message, which they keep, or a member of a collective operation
-    /// that has nothing for this one.
-    pub(crate) unlikely: bool,
+    pub(crate) certainty: Certainty,
+}
+
+/// How certain it is that a library waits for something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Certainty {
+    /// It must.
+    Sure,
+    /// It hardly does: it is the receive of a short message, which libraries keep.
+    Hardly,
+    /// It need not: it has waited where it evidently leaves when that comes.
+    Seen,
 }
 
 impl Reason {
     pub(crate) fn of(kind: WaitKind, cause: Cause) -> Self {
-        Self { kind, cause, unlikely: false }
+        Self { kind, cause, certainty: Certainty::Sure }
     }
 
     pub(crate) fn until(&self) -> i64 {
@@ -92,7 +101,7 @@ struct Call {
     sends: u32,
     /// Why it surely has waited, if it has.
     best: Option<Reason>,
-    /// The last that is unlikely.
+    /// The last that is not sure.
     unlikely: Option<Reason>,
     /// A message that was there when it had received all of its own, if that has been asked.
     older: Option<Box<Option<Older>>>,
@@ -101,8 +110,9 @@ struct Call {
 impl Call {
     /// It may have waited for this: the greatest reason is kept, of those that are sure and of others.
     fn suspect(&mut self, reason: Reason) {
-        if self.visit.waits && reason.until() > self.visit.enter {
-            let best = if reason.unlikely { &mut self.unlikely } else { &mut self.best };
+        let seen = reason.certainty != Certainty::Seen || reason.until() <= self.visit.exit;
+        if self.visit.waits && reason.until() > self.visit.enter && seen {
+            let best = if reason.certainty == Certainty::Sure { &mut self.best } else { &mut self.unlikely };
             *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
         }
     }
@@ -112,7 +122,7 @@ impl Call {
         let Visit { enter, exit, .. } = self.visit;
         match (self.best, self.unlikely) {
             (Some(sure), Some(other)) if other.is_likely(sure.until(), exit) => Some(other),
-            (None, Some(other)) if other.kind == WaitKind::LateReceiver || other.is_likely(enter, exit) => {
+            (None, Some(other)) if other.certainty == Certainty::Hardly || other.is_likely(enter, exit) => {
                 Some(other)
             }
             (sure, _) => sure,
@@ -202,7 +212,7 @@ impl Ledger {
         }
     }
 
-    /// It may wait for this, too, though that is unlikely.
+    /// It may wait for this, too.
     pub(crate) fn suspect(&mut self, number: CallNumber, reason: Reason) {
         if let Some(call) = self.call(number) {
             call.suspect(reason);
@@ -226,7 +236,12 @@ impl Ledger {
             return;
         }
         if let Some(reason) = call.reason() {
-            let (visit, older) = (call.visit, call.older.take().map(|older| *older));
+            // A call that is waited for is no message that could have been taken before another.
+            let older = match reason.certainty {
+                Certainty::Seen => Some(None),
+                Certainty::Sure | Certainty::Hardly => call.older.take().map(|older| *older),
+            };
+            let visit = call.visit;
             self.finished.push(Finished { visit, reason, older });
         }
         self.calls.remove(slot(number));
@@ -310,7 +325,7 @@ mod tests {
         };
         let call = ledger.open(visit);
         let reason = |kind, at| Reason {
-            unlikely: kind == WaitKind::LateReceiver,
+            certainty: if kind == WaitKind::LateReceiver { Certainty::Hardly } else { Certainty::Sure },
             ..Reason::of(kind, Cause { thread: 1, place: 8, at })
         };
         for (kind, at) in [(WaitKind::LateSender, sender), (WaitKind::LateReceiver, receiver)] {

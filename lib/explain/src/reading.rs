@@ -22,6 +22,7 @@ use crate::analysis::Waited;
 use crate::messages::{By, Messages};
 use crate::operations::Operations;
 use crate::pending_calls::{CallNumber, Ledger, Visit};
+use crate::progress::needs_both;
 use crate::timeline::Timeline;
 
 /// All that threads share.
@@ -78,10 +79,11 @@ impl Reading<'_, '_> {
     }
 
     /// What completes a message that the call sends or receives, if it is the call itself (`done`).
-    fn completed_by(&mut self, event: &Event<'_>, done: bool) -> By {
+    fn completed_by(&mut self, event: &Event<'_>, end: &End, done: bool) -> By {
         match event.action() {
             _ if !done => By::Unknown,
-            Action::Send { .. } | Action::Receive { .. } if self.visit.waits => {
+            // How long it waits for a long message may depend on the call that completes the other end.
+            Action::Send { .. } | Action::Receive { .. } if self.visit.waits && !needs_both(end.bytes) => {
                 By::Itself { exit: self.visit.exit }
             }
             _ => By::Call(self.number()),
@@ -124,7 +126,7 @@ impl Listener for Reading<'_, '_> {
     }
 
     fn send(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
-        let by = self.completed_by(event, done);
+        let by = self.completed_by(event, end, done);
         if done {
             self.carry(saturate(end.bytes));
         }
@@ -142,7 +144,7 @@ impl Listener for Reading<'_, '_> {
     }
 
     fn post(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
-        let by = self.completed_by(event, done);
+        let by = self.completed_by(event, end, done);
         let found_by = (event.action() == Action::Match).then(|| self.number());
         let Shared { messages, ledger, .. } = self.shared;
         messages.post(&self.visit, end, by, found_by, ledger).to_usize()

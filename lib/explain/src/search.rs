@@ -172,6 +172,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
         shared.settle(&mut found.waits);
     }
     shared.operations.end(&mut shared.ledger);
+    shared.messages.end(&mut shared.ledger);
     shared.settle(&mut found.waits);
     found.finish(cursors, &mut shared);
     found.each = shared.each.take().unwrap_or_default();

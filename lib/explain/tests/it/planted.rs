@@ -280,3 +280,37 @@ fn data_that_go_through_a_late_rank_are_waited_for_there() {
     let found: Vec<_> = at.map(|((_, _, by), sum)| (by.rank, sum.count)).collect();
     assert_eq!(found, [(1, STEPS)]);
 }
+
+#[test]
+fn who_computes_between_the_ends_of_a_long_message_holds_up_the_other() {
+    // Rank 1 posts its receive and computes 20 ms before it waits for it: only then the message moves. Or rank 0 does, between its
+    // send and its end.
+    for late in [0, 1] {
+        for (bytes, waits) in [(1 << 20, true), (100, false)] {
+            let analysis = run(|m| {
+                let request = |m: &mut Machine, me: usize, name, words: Vec<_>| {
+                    let enter = m.now(me);
+                    m.record(me, name, 1, words, enter, enter + OWN);
+                };
+                let count = ("count", vec![bytes / 4]);
+                request(m, 0, names::MPI_Isend, vec![count.clone(), ("dest", vec![1]), ("request", vec![0])]);
+                request(m, 1, names::MPI_Irecv, vec![count, ("source", vec![0]), ("request", vec![0])]);
+                m.compute(late, 20_000_000);
+                let until = m.now(late);
+                for me in [0, 1] {
+                    let enter = m.now(me);
+                    let got = [("requests", 0), ("completed", 0), ("source", 0), ("bytes", bytes)]
+                        .map(|(name, word)| (name, vec![word]));
+                    m.record(me, names::MPI_Wait, 2, got.to_vec(), enter, until + OWN);
+                }
+                m.collective(names::MPI_Barrier, 0, 4);
+            });
+            let found: Vec<_> =
+                analysis.waits.culprits.iter().filter(|((kind, ..), _)| *kind != WaitKind::Barrier).collect();
+            let kind = if late == 0 { WaitKind::LateSender } else { WaitKind::LateReceiver };
+            let said: Vec<_> = found.iter().map(|((kind, _, by), sum)| (*kind, by.rank, sum.count)).collect();
+            let expected = (kind, u32::try_from(late).unwrap(), STEPS);
+            assert_eq!(said, Vec::from_iter(waits.then_some(expected)), "{late} {bytes}");
+        }
+    }
+}
