@@ -5,8 +5,10 @@
 //!
 //! Source of the definitions: Scalasca's trace analyser, version 2.5; of the efficiencies: the POP centre.
 
+mod ahead;
 mod analysis;
 mod calls;
+mod cursor;
 mod delays;
 mod efficiency;
 mod findings;
@@ -18,6 +20,7 @@ mod matter;
 mod meetings;
 mod messages;
 mod operations;
+mod order;
 mod own;
 mod path;
 mod pending_calls;
@@ -28,6 +31,7 @@ mod prediction;
 mod progress;
 mod reading;
 mod search;
+mod shared;
 mod slow;
 mod timeline;
 mod transfers;

@@ -4,13 +4,13 @@
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
-use st_match::communication::End;
 use st_match::graph::{COMPLETED, POSTED};
 use st_match::messages::Messages as UnderWay;
 use st_match::{Channel, NO_MESSAGE};
 use st_model::event::Completed;
 use st_model::num::Exact as _;
 
+use crate::ahead::{Ahead, Deed, Outgoing};
 use crate::analysis::Message;
 use crate::own::SHORT;
 use crate::pending_calls::{CallNumber, Cause, Certainty, Ledger, Older, Reason, Visit};
@@ -141,15 +141,23 @@ impl Messages {
         self.each.take().unwrap_or_default()
     }
 
-    /// A message is sent to a rank, by its number; `by`: the call that completes it.
-    pub(crate) fn send(
-        &mut self,
-        visit: &Visit,
-        end: &End,
-        to: Option<u32>,
-        by: By,
-        ledger: &mut Ledger,
-    ) -> u32 {
+    /// Looks at what a deed needs.
+    pub(crate) fn look(&self, deed: &Deed, ahead: &Ahead) -> usize {
+        match deed {
+            Deed::Send { what, .. } => {
+                let to = what.to.and_then(|to| self.unreceived.get(to.to_usize())).map_or(0, VecDeque::len);
+                to + usize::from(self.under_way.is_used(&what.channel))
+            }
+            Deed::Post { channel, .. } => self.under_way.is_used(channel).into(),
+            Deed::Sent { number, .. } => self.under_way.has_sent(ahead.known_as(*number)).into(),
+            Deed::Received { number, .. } => self.under_way.has_posted(ahead.known_as(*number)).into(),
+            _ => 0,
+        }
+    }
+
+    /// A message is sent; `by`: the call that completes it.
+    pub(crate) fn send(&mut self, visit: &Visit, what: &Outgoing, by: By, ledger: &mut Ledger) -> u32 {
+        let Outgoing { channel, to, bytes, sync } = *what;
         self.serial += 1;
         ledger.tracks[visit.thread.to_usize()].told = visit.call;
         if let By::Call(call) = by {
@@ -163,18 +171,18 @@ impl Messages {
             watch: None,
             to: to.unwrap_or(NOBODY),
             received: false,
-            bytes: end.bytes,
-            message: end.tag >= NO_MESSAGE,
-            short: !end.sync && u64::try_from(end.bytes).is_ok_and(|bytes| bytes <= SHORT),
+            bytes,
+            message: channel.tag >= NO_MESSAGE,
+            short: !sync && u64::try_from(bytes).is_ok_and(|bytes| bytes <= SHORT),
             done: false,
         };
-        let id = self.under_way.send(visit.thread, end.sent_through(), send);
+        let id = self.under_way.send(visit.thread, channel, send);
         let sending = Sending {
             thread: visit.thread,
-            bytes: end.bytes,
-            sync: end.sync,
+            bytes,
+            sync,
             blocks: !matches!(by, By::Unknown),
-            message: end.tag >= NO_MESSAGE,
+            message: channel.tag >= NO_MESSAGE,
         };
         ledger.steps.tell(RunStep::Send(id, sending));
         if let Some(waiting) = to.and_then(|to| self.unreceived.get_mut(to.to_usize())) {
@@ -281,12 +289,11 @@ impl Messages {
     pub(crate) fn post(
         &mut self,
         visit: &Visit,
-        end: &End,
+        channel: Channel,
         by: By,
         found_by: Option<CallNumber>,
         ledger: &mut Ledger,
     ) -> u32 {
-        let channel = end.received_through();
         let probe = match found_by {
             Some(call) => {
                 ledger.expect(call, false);

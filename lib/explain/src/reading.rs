@@ -1,4 +1,4 @@
-//! A call that is read: what it begins and completes with others.
+//! A call that is read: what it begins and completes with others, put down until its turn comes.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,6 @@ use st_match::Channel;
 use st_match::communication::{Communication, End, Listener};
 use st_match::graph::{COMPLETED, Epochs, POSTED, Part, Topologies, Turn};
 use st_match::standing::{Scope, Standing, standing};
-use st_match::unfreed::Unfreed;
 use st_match::volume::Volumes;
 use st_model::calls::Kind;
 use st_model::calls::roles::{Action, Rule, Start};
@@ -18,33 +17,31 @@ use st_model::objects::Name;
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
 
-use crate::analysis::Waited;
-use crate::messages::{By, Messages};
-use crate::operations::Operations;
-use crate::pending_calls::{CallNumber, Ledger, Visit};
+use crate::ahead::{Ahead, Completes, Deed, Outgoing, UNNAMED};
 use crate::progress::needs_both;
-use crate::timeline::Timeline;
 
-/// All that threads share.
+/// What is known of all ranks.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct Groups {
     /// All ranks that are read, ascending: where a rank is, is its number.
-    pub(crate) ranks: Vec<u32>,
-    pub(crate) groups: Vec<[RankSeq; 2]>,
-    pub(crate) names: HashMap<Name, u32, FixedState>,
-    pub(crate) ledger: Ledger,
-    pub(crate) messages: Messages,
-    pub(crate) operations: Operations,
-    /// By thread and window: posts that its epoch waits for.
-    pub(crate) accessed: HashMap<(u32, u32), Vec<u32>, FixedState>,
-    /// None unless causes are looked for.
-    pub(crate) timelines: Vec<Timeline>,
-    pub(crate) unfreed: Unfreed,
-    /// Waits one by one, if they are asked for.
-    pub(crate) each: Option<Vec<Waited>>,
+    ranks: Vec<u32>,
+    met: Vec<[RankSeq; 2]>,
+    names: HashMap<Name, u32, FixedState>,
 }
 
-impl Shared {
+impl Groups {
+    pub(crate) fn of(sections: &[Section]) -> Self {
+        let mut ranks: Vec<u32> = sections.iter().flat_map(|s| s.ranks.iter()).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        Self { ranks, ..Self::default() }
+    }
+
+    /// How many ranks are read.
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks.len()
+    }
+
     /// Number of a rank among those that are read.
     pub(crate) fn number(&self, rank: i64) -> Option<u32> {
         let rank = u32::try_from(rank).ok()?;
@@ -56,38 +53,44 @@ impl Shared {
         };
         Some(narrow(at))
     }
+
+    /// Number of the rank at a position in a side of a group.
+    fn member(&self, group: u32, side: u8, position: u32) -> Option<u32> {
+        let sides = self.met.get(group.to_usize())?;
+        self.number(sides[usize::from(side)].get(position.into())?)
+    }
 }
 
-/// A call that is being read.
+/// A call that is being read: what it does is put down until its turn comes.
 pub(crate) struct Reading<'s, 'a> {
-    pub(crate) shared: &'s mut Shared,
+    pub(crate) groups: &'s mut Groups,
     pub(crate) section: &'a Section,
     pub(crate) topologies: &'s mut Topologies,
     pub(crate) volumes: &'s mut Volumes<'a>,
-    pub(crate) visit: Visit,
-    pub(crate) call: Option<CallNumber>,
+    pub(crate) ahead: &'s mut Ahead,
+    /// It waits: it is no test.
+    pub(crate) waits: bool,
     /// The call's bytes are known from its own words.
     pub(crate) measured: bool,
     pub(crate) bytes: u64,
 }
 
 impl Reading<'_, '_> {
-    /// The call's number, as one that completes something.
-    fn number(&mut self) -> CallNumber {
-        let Self { shared, visit, call, .. } = self;
-        *call.get_or_insert_with(|| shared.ledger.open(*visit))
+    /// What completes a message that the call sends or receives, if it is the call itself (`done`).
+    fn completed_by(&self, event: &Event<'_>, end: &End, done: bool) -> Completes {
+        match event.action() {
+            _ if !done => Completes::Later,
+            // How long it waits for a long message may depend on the call that completes the other end.
+            Action::Send { .. } | Action::Receive { .. } if self.waits && !needs_both(end.bytes) => {
+                Completes::Itself
+            }
+            _ => Completes::Call,
+        }
     }
 
-    /// What completes a message that the call sends or receives, if it is the call itself (`done`).
-    fn completed_by(&mut self, event: &Event<'_>, end: &End, done: bool) -> By {
-        match event.action() {
-            _ if !done => By::Unknown,
-            // How long it waits for a long message may depend on the call that completes the other end.
-            Action::Send { .. } | Action::Receive { .. } if self.visit.waits && !needs_both(end.bytes) => {
-                By::Itself { exit: self.visit.exit }
-            }
-            _ => By::Call(self.number()),
-        }
+    /// A number for what the call begins, unless it also completes it.
+    fn number(&mut self, done: bool) -> u32 {
+        if done { UNNAMED } else { self.ahead.take_number() }
     }
 
     /// A message of so many bytes is complete.
@@ -102,9 +105,9 @@ impl Reading<'_, '_> {
     }
 
     fn take_part(&mut self, part: Part, at: Standing, done: bool) -> usize {
-        let call = done.then(|| self.number());
-        let of = at.members.to_usize();
-        self.shared.operations.join(&self.visit, part, of, call, &mut self.shared.ledger).to_usize()
+        let number = self.number(done);
+        self.ahead.deed(Deed::Join { number, part: Box::new(part), members: at.members, done });
+        number.to_usize()
     }
 }
 
@@ -112,11 +115,11 @@ impl Listener for Reading<'_, '_> {
     type Part = (Part, Standing);
 
     fn standing(&mut self, event: &Event<'_>, scope: Scope) -> Option<Standing> {
-        let Shared { groups, names, .. } = self.shared;
-        standing(self.section, event.rank, scope, |met| {
-            Some(*names.entry(met.name).or_insert_with(|| {
-                groups.push(met.sides.map(Clone::clone));
-                narrow(groups.len() - 1)
+        let Groups { met, names, .. } = self.groups;
+        standing(self.section, event.rank, scope, |group| {
+            Some(*names.entry(group.name).or_insert_with(|| {
+                met.push(group.sides.map(Clone::clone));
+                narrow(met.len() - 1)
             }))
         })
     }
@@ -126,38 +129,38 @@ impl Listener for Reading<'_, '_> {
     }
 
     fn send(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
-        let by = self.completed_by(event, end, done);
         if done {
             self.carry(saturate(end.bytes));
         }
-        let side = usize::from(end.at.other());
-        let group = self.shared.groups.get(end.at.group.to_usize());
-        let to = group.and_then(|g| g[side].get(end.peer.into())).and_then(|rank| self.shared.number(rank));
-        let Shared { messages, ledger, .. } = self.shared;
-        messages.send(&self.visit, end, to, by, ledger).to_usize()
+        let (number, by) = (self.number(done), self.completed_by(event, end, done));
+        let to = self.groups.member(end.at.group, end.at.other(), end.peer);
+        self.ahead.deed(Deed::Send { number, what: Outgoing::of(end, to), by });
+        number.to_usize()
     }
 
     fn sent(&mut self, _: &Event<'_>, number: usize, end: &End, cancelled: bool) {
-        let call = self.number();
         self.carry(saturate(end.bytes));
-        self.shared.messages.sent(narrow(number), call, cancelled, &mut self.shared.ledger);
+        let number = self.ahead.give_number(number);
+        self.ahead.deed(Deed::Sent { number, cancelled });
     }
 
     fn post(&mut self, event: &Event<'_>, end: &End, done: bool) -> usize {
-        let by = self.completed_by(event, end, done);
-        let found_by = (event.action() == Action::Match).then(|| self.number());
-        let Shared { messages, ledger, .. } = self.shared;
-        messages.post(&self.visit, end, by, found_by, ledger).to_usize()
+        let (number, by) = (self.number(done), self.completed_by(event, end, done));
+        let finds = event.action() == Action::Match;
+        self.ahead.deed(Deed::Post { number, channel: end.received_through(), by, finds });
+        number.to_usize()
     }
 
     fn received(&mut self, _: &Event<'_>, number: usize, got: &Completed) {
-        let call = self.number();
         self.carry(got.bytes.unwrap_or(0));
-        self.shared.messages.received(narrow(number), call, got, &mut self.shared.ledger);
+        let number = self.ahead.give_number(number);
+        let Completed { source, tag, cancelled, .. } = *got;
+        self.ahead.deed(Deed::Received { number, source, tag, cancelled });
     }
 
     fn forget(&mut self, number: usize) {
-        self.shared.messages.forget(narrow(number));
+        let number = self.ahead.give_number(number);
+        self.ahead.deed(Deed::Forget { number });
     }
 
     fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Self::Part {
@@ -176,8 +179,8 @@ impl Listener for Reading<'_, '_> {
     }
 
     fn leave(&mut self, _: &Event<'_>, number: usize) {
-        let call = self.number();
-        self.shared.operations.leave(narrow(number), call, &mut self.shared.ledger);
+        let number = self.ahead.give_number(number);
+        self.ahead.deed(Deed::Leave { number });
     }
 
     fn unknown(&mut self, _: &Event<'_>) {}
@@ -247,18 +250,15 @@ impl Reading<'_, '_> {
             Turn::Free => self.barrier(Some(at)),
             Turn::Post(origins) => self.tell(event, at, origins, POSTED),
             Turn::Start(targets) => {
-                let call = self.number();
-                let Shared { messages, ledger, accessed, .. } = self.shared;
-                let post = |end| messages.post(&self.visit, &end, By::Unknown, Some(call), ledger);
-                let posts = ends(event, at, targets, POSTED).map(post).collect();
-                accessed.insert((self.visit.thread, at.group), posts);
+                self.ahead.deed(Deed::Access { group: at.group });
+                for end in ends(event, at, targets, POSTED) {
+                    let (group, channel) = (at.group, end.received_through());
+                    self.ahead.deed(Deed::AwaitPost { group, channel });
+                }
             }
             Turn::Complete(targets) => {
                 // The library waits for posts where the epoch begins, or here.
-                let call = self.number();
-                let Shared { messages, ledger, accessed, .. } = self.shared;
-                let posts = accessed.remove(&(self.visit.thread, at.group)).unwrap_or_default();
-                posts.into_iter().for_each(|id| messages.received(id, call, &Completed::default(), ledger));
+                self.ahead.deed(Deed::EndAccess { group: at.group });
                 self.tell(event, at, targets, COMPLETED);
             }
             Turn::Wait(origins) => self.hear(event, at, origins, COMPLETED),
@@ -268,28 +268,26 @@ impl Reading<'_, '_> {
     /// A probe that has found a message, which its thread will receive.
     fn probe(&mut self, event: &Event<'_>, at: Option<Standing>) {
         if let (Some(at), Some(from), Some(tag), true) =
-            (at, event.source(), event.received_tag(), self.visit.waits)
+            (at, event.source(), event.received_tag(), self.waits)
         {
-            let call = self.number();
             let channel = Channel { group: at.group, side: at.other(), from, to: at.me, tag };
-            let Shared { messages, ledger, .. } = self.shared;
-            messages.probe(&self.visit, channel, call, ledger);
+            self.ahead.deed(Deed::Probe(channel));
         }
     }
 
     fn tell(&mut self, event: &Event<'_>, at: Standing, peers: &[u32], tag: i64) {
-        let call = self.number();
-        let Shared { messages, ledger, .. } = self.shared;
+        self.ahead.deed(Deed::Open);
         for end in ends(event, at, peers, tag) {
-            messages.send(&self.visit, &end, None, By::Call(call), ledger);
+            let what = Outgoing::of(&end, None);
+            self.ahead.deed(Deed::Send { number: UNNAMED, what, by: Completes::Call });
         }
     }
 
     fn hear(&mut self, event: &Event<'_>, at: Standing, peers: &[u32], tag: i64) {
-        let call = self.number();
-        let Shared { messages, ledger, .. } = self.shared;
+        self.ahead.deed(Deed::Open);
         for end in ends(event, at, peers, tag) {
-            messages.post(&self.visit, &end, By::Call(call), None, ledger);
+            let (number, by, channel) = (UNNAMED, Completes::Call, end.received_through());
+            self.ahead.deed(Deed::Post { number, channel, by, finds: false });
         }
     }
 }

@@ -1,33 +1,24 @@
 //! All threads of a trace in the order of their times.
 
-use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
-
-use st_match::communication::Communication;
-use st_match::graph::{Epochs, Part, Topologies};
-use st_match::leaks::{What, came_to_its_end, requests};
-use st_match::standing::Standing;
-use st_match::unfreed::Slots;
-use st_match::volume::{Graphs, Volumes};
-use st_model::calls::Kind;
-use st_model::columns::Points;
-use st_model::event::{Event, Events};
-use st_model::num::{narrow, saturate};
+use st_match::volume::Graphs;
+use st_model::num::{Exact as _, narrow, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
 
-use crate::analysis::{Analysis, PlaceTotals, RankTotals, Waited};
+use crate::ahead::{Ahead, CALLS};
+use crate::analysis::{Analysis, RankTotals};
+use crate::cursor::{Come, Context, Cursor, Known};
 use crate::meetings::Meetings;
-use crate::messages::Suspect;
-use crate::pending_calls::{Finished, Track, Visit};
-use crate::predict::{Call, Does, RunStep, Steps};
-use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
-use crate::timeline::{Activity, Sums, Timeline};
-use crate::waits::{At, Sum, Wait, WaitKind, Waits};
+use crate::order::Order;
+use crate::pending_calls::Track;
+use crate::predict::Steps;
+use crate::reading::Groups;
+use crate::shared::Shared;
+use crate::timeline::{Sums, Timeline};
+use crate::waits::At;
 
 /// Who is told how many more calls have been read.
 pub type Tell<'a> = &'a dyn Fn(u64);
@@ -113,14 +104,11 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     let graphs = Graphs::of(sections)?;
     let mut found = Analysis::default();
     let mut cursors = Vec::new();
-    shared.ranks = sections.iter().flat_map(|s| s.ranks.iter()).collect();
-    shared.ranks.sort_unstable();
-    shared.ranks.dedup();
-    shared.messages.with_ranks(shared.ranks.len());
+    shared.groups = Groups::of(sections);
+    shared.messages.with_ranks(shared.groups.ranks());
     let known = |section| Known {
         section,
         places: found.places.of(section).into(),
-        objects: Slots::of(section),
         nodes: nodes(section, &mut hosts),
     };
     let known: Vec<Known<'_>> = sections.iter().map(known).collect();
@@ -133,7 +121,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     ranks.sort_unstable();
     for (rank, s) in ranks {
         let known = &known[s];
-        let number = shared.number(rank.into()).unwrap_or_default();
+        let number = shared.groups.number(rank.into()).unwrap_or_default();
         for (i, _) in known.section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
             cursors.extend(Cursor::new(known, i, rank, &graphs));
             if shared.ledger.tracks.len() < cursors.len() {
@@ -146,258 +134,90 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
             }
         }
     }
-    let mut next = BinaryHeap::new();
-    for (i, cursor) in (0u32..).zip(&mut cursors) {
-        next.extend(cursor.points.next().map(|t| Reverse((t, i))));
-    }
-    let mut untold = 0;
-    while let Some(mut first) = next.peek_mut() {
-        untold += 1;
-        if untold == TOLD {
-            tell(untold);
-            untold = 0;
+    let mut threads = Threads::of(cursors);
+    let first = (0..narrow(threads.cursors.len())).map(|i| threads.read(i, &mut shared));
+    let mut order = Order::of(first.collect::<Result<Vec<_>, _>>()?.into_iter());
+    let (mut untold, mut turns) = (0, Vec::with_capacity(TURNS));
+    while let Some(last) = threads.turns(&mut order, &mut turns) {
+        untold += turns.len().to_u64();
+        if untold >= TOLD {
+            tell(std::mem::take(&mut untold));
         }
-        let Reverse((enter, i)) = *first;
-        let cursor = &mut cursors[i as usize];
-        let exit = cursor.points.next().unwrap_or(enter);
-        let more = cursor.read(i, enter, exit, &mut shared)?;
-        match cursor.points.next().filter(|_| more) {
-            Some(t) => *first = Reverse((t, i)),
-            None => {
-                PeekMut::pop(first);
-                cursor.untimed = more && !cursor.is_at_end()?;
-                found.unmatched.untimed_threads += u64::from(cursor.untimed);
+        shared.look(&threads.ahead, &turns);
+        for i in turns.drain(..) {
+            let ahead = &mut threads.ahead[i as usize];
+            if let Some(call) = ahead.next_call() {
+                shared.take_turn(&call, ahead);
+                shared.settle(&mut found.waits);
             }
         }
-        shared.settle(&mut found.waits);
+        if threads.ahead[last as usize].is_empty() {
+            order.go_on(last, threads.read(last, &mut shared)?);
+        }
     }
     shared.operations.end(&mut shared.ledger);
     shared.messages.end(&mut shared.ledger);
     shared.settle(&mut found.waits);
-    found.finish(cursors, &mut shared);
+    found.finish(threads.cursors, &mut shared);
     found.each = shared.each.take().unwrap_or_default();
     let steps = std::mem::take(&mut shared.ledger.steps);
     found.keep(shared);
     Ok((found, steps))
 }
 
-/// What is found of a section before its threads are read.
-struct Known<'a> {
-    section: &'a Section,
-    /// Number of the place of each symbol.
-    places: Rc<[u32]>,
-    objects: Slots,
-    /// Number of the node of each rank, where it is known.
-    nodes: HashMap<u32, u32, FixedState>,
+/// Turns whose order is found before they are taken.
+const TURNS: usize = 16;
+
+/// All threads, by number.
+struct Threads<'a> {
+    cursors: Vec<Cursor<'a>>,
+    ahead: Vec<Ahead>,
+    /// When the calls are entered that have been read, and how many of these are to come. They stand apart from the calls: only they are
+    /// needed to find the order of turns.
+    enters: Vec<[i64; CALLS]>,
+    left: Vec<u8>,
 }
 
-/// One thread being read.
-struct Cursor<'a> {
-    section: &'a Section,
-    events: Events<'a>,
-    points: Points<'a>,
-    places: Rc<[u32]>,
-    communication: Communication<(Part, Standing)>,
-    topologies: Topologies,
-    epochs: Epochs,
-    volumes: Volumes<'a>,
-    objects: Slots,
-    totals: Vec<PlaceTotals>,
-    times: RankTotals,
-    begun: bool,
-    ended: bool,
-    /// Its exact times end before it does.
-    untimed: bool,
-    last: i64,
-}
-
-impl Shared {
-    /// Enters what has become known.
-    fn settle(&mut self, waits: &mut Waits) {
-        while let Some(number) = self.ledger.received.pop() {
-            if let Some((rank, sent)) = self.ledger.sender(number) {
-                let older = self.messages.older(rank, sent);
-                older.iter().for_each(|older| self.messages.watch(older, number));
-                self.ledger.set_older(number, older);
-            }
-        }
-        let mut finished = std::mem::take(&mut self.ledger.finished);
-        for Finished { visit, reason, older } in finished.drain(..) {
-            let at = |thread: u32, place| At { rank: self.ledger.rank(thread), place };
-            let until = reason.until().min(visit.exit);
-            waits.violations += u64::from(reason.until() > visit.exit);
-            let ns = saturate(until.saturating_sub(visit.enter));
-            let (victim, culprit) =
-                (at(visit.thread, visit.place), at(reason.cause.thread, reason.cause.place));
-            let wait = Wait { kind: reason.kind, victim, culprit, ns };
-            if ns == 0 {
-                continue;
-            }
-            waits.add(&wait);
-            let number = self.each.as_ref().map(|each| narrow(each.len()));
-            let waited = Waited {
-                rank: victim.rank,
-                enter: visit.enter,
-                ns,
-                thread: visit.thread,
-                for_rank: culprit.rank,
-                kind: reason.kind,
-                call: visit.call,
-                place: victim.place,
-                for_place: culprit.place,
-            };
-            self.each.iter_mut().for_each(|each| each.push(waited));
-            self.ledger.tracks[visit.thread as usize].waited.add(Sum { count: 1, ns, longest: ns });
-            if let Some(line) = self.timelines.get_mut(visit.thread as usize) {
-                line.wait(visit.enter, until, reason.cause.thread, reason.cause.place);
-            }
-            if reason.kind == WaitKind::LateSender
-                && visit.orders
-                && let Some(older) = older.unwrap_or_else(|| {
-                    let rank = self.ledger.tracks[visit.thread as usize].place;
-                    self.messages.older(rank, reason.cause.at)
-                })
-            {
-                let told = self.ledger.tracks[visit.thread as usize].told;
-                let (thread, call) = (visit.thread, visit.call);
-                let suspect = Suspect { wait: &wait, cause: &reason.cause, thread, call, number };
-                self.messages.suspect(&older, suspect, told);
-            }
-        }
-        // The lists keep their room: this is done after each call.
-        self.ledger.finished = finished;
-        let wrong = |same: bool| if same { WaitKind::WrongOrderSame } else { WaitKind::WrongOrderOther };
-        for (wait, same, sum) in self.messages.proven.drain(..) {
-            waits.rename(&wait, wrong(same), sum);
-        }
-        for (number, same) in self.messages.proven_each.drain(..) {
-            let waited = self.each.as_mut().and_then(|each| each.get_mut(number as usize));
-            waited.into_iter().for_each(|waited| waited.kind = wrong(same));
-        }
-    }
-}
-
-impl<'a> Cursor<'a> {
-    fn new(known: &Known<'a>, thread: usize, rank: u32, graphs: &'a Graphs) -> Option<Self> {
-        let section = known.section;
-        let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
-        Some(Self {
-            section,
-            events: section.events(thread, rank)?,
-            points: column.points(),
-            places: Rc::clone(&known.places),
-            communication: Communication::default(),
-            topologies: Topologies::default(),
-            epochs: Epochs::default(),
-            volumes: Volumes::new(section, rank, graphs),
-            objects: known.objects.clone(),
-            totals: vec![PlaceTotals::default(); section.symbols.len()],
-            times: RankTotals { rank, ..RankTotals::default() },
-            begun: false,
-            ended: false,
-            untimed: false,
-            last: 0,
-        })
+impl<'a> Threads<'a> {
+    fn of(cursors: Vec<Cursor<'a>>) -> Self {
+        let n = cursors.len();
+        let mut ahead = Vec::new();
+        ahead.resize_with(n, Ahead::default);
+        Self { cursors, ahead, enters: vec![[0; CALLS]; n], left: vec![0; n] }
     }
 
-    /// Its rank, if that did not come to its end, or its times did not.
-    fn early(&self) -> Option<u32> {
-        let rank = self.times.rank;
-        (self.untimed || !came_to_its_end(self.section, rank)).then_some(rank)
+    /// Reads the next calls of a thread. Returns when the first is entered; `None` if there is none.
+    fn read(&mut self, number: u32, shared: &mut Shared) -> Result<Option<i64>, Error> {
+        let i = number as usize;
+        let context = Context { groups: &mut shared.groups, line: shared.timelines.get_mut(i) };
+        self.cursors[i].read_ahead(number, context, &mut self.ahead[i])?;
+        // The last ones stand at the end.
+        let n = self.ahead[i].enters().count();
+        let places = &mut self.enters[i][CALLS - n..];
+        places.iter_mut().zip(self.ahead[i].enters()).for_each(|(place, enter)| *place = enter);
+        self.left[i] = narrow(n);
+        Ok(self.next(number))
     }
 
-    fn is_at_end(&mut self) -> Result<bool, Error> {
-        Ok(self.events.next_event()?.is_none())
+    /// When the next call of a thread is entered, of those that have been read.
+    fn next(&self, thread: u32) -> Option<i64> {
+        let i = thread as usize;
+        let left = usize::from(self.left[i]);
+        (left > 0).then(|| self.enters[i][CALLS - left])
     }
-}
 
-impl Cursor<'_> {
-    /// Reads the next call; `false` if there is none.
-    fn read(&mut self, number: u32, enter: i64, exit: i64, shared: &mut Shared) -> Result<bool, Error> {
-        let Some(event) = self.events.next_event()? else { return Ok(false) };
-        let sym = event.sym as usize;
-        let kind = event.row.map(|row| row.kind);
-        let poll = event.row.is_some_and(|row| row.properties.poll);
-        if kind == Some(Kind::Init) || !self.begun {
-            let init = kind == Some(Kind::Init);
-            (self.begun, self.last) = (true, enter);
-            self.times.begin = if init { exit } else { enter };
-            shared.ledger.steps.tell(RunStep::Begin(number, self.times.begin));
-            if let Some(line) = shared.timelines.get_mut(number as usize) {
-                let what = if init { Activity::Call } else { Activity::Computation };
-                line.start(self.times.begin, self.places[sym], what);
-            }
-            if init {
-                (self.last, self.times.end) = (exit, exit);
-                return Ok(true);
+    /// The threads whose turns come next, in this order; returns the last one, which may have to be read on. `None` if all are over.
+    fn turns(&mut self, order: &mut Order, turns: &mut Vec<u32>) -> Option<u32> {
+        while let Some(thread) = order.first().filter(|_| turns.len() < TURNS) {
+            turns.push(thread);
+            self.left[thread as usize] -= 1;
+            match self.next(thread) {
+                Some(time) => order.go_on(thread, Some(time)),
+                None => break,
             }
         }
-        let gap: u64 = saturate(enter.saturating_sub(self.last));
-        let inside: u64 = saturate(exit.saturating_sub(enter));
-        self.last = exit;
-        let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
-        if !self.ended {
-            let does = match kind {
-                Some(Kind::Finalize) => Does::End,
-                _ if poll && finds_nothing(&event) => Does::Poll,
-                _ => Does::Work,
-            };
-            shared.ledger.steps.tell(RunStep::Call(Call { thread: number, place, enter, exit, does }));
-        }
-        let totals = &mut self.totals[sym];
-        totals.calls += event.calls();
-        totals.before = totals.before.saturating_add(gap);
-        if let Some(line) = shared.timelines.get_mut(number as usize).filter(|_| !self.ended) {
-            // The end of a run is the beginning of the last call.
-            let end = if kind == Some(Kind::Finalize) { enter } else { exit };
-            line.call(self.places[sym], enter, end);
-        }
-        if kind == Some(Kind::Finalize) {
-            (self.ended, self.times.end) = (true, enter);
-        } else if !self.ended {
-            self.times.end = exit;
-            self.times.mpi = self.times.mpi.saturating_add(inside);
-        }
-        // The run ends where it begins.
-        if kind != Some(Kind::Finalize) {
-            totals.time = totals.time.saturating_add(inside);
-        }
-        if poll && finds_nothing(&event) {
-            totals.failed_tests += event.calls();
-            totals.polling += inside;
-        }
-        let measured = says_its_bytes(event.action());
-        let volume = measured.then(|| self.volumes.next_event(&event));
-        let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
-        let visit = Visit {
-            thread: number,
-            place,
-            enter,
-            exit,
-            waits: !poll,
-            orders: orders(&event),
-            call: event.index,
-            bytes,
-        };
-        let (section, topologies) = (self.section, &mut self.topologies);
-        let volumes = &mut self.volumes;
-        let mut reading =
-            Reading { shared, section, topologies, volumes, visit, call: None, measured, bytes };
-        self.communication.event(&event, &mut reading);
-        synchronise(&event, &mut self.communication, &mut self.epochs, &mut reading);
-        totals.bytes = totals.bytes.saturating_add(reading.bytes);
-        if let Some(call) = reading.call {
-            shared.ledger.give(call, false, None);
-        }
-        shared.unfreed.event(&event, &self.objects, place);
-        Ok(true)
+        turns.last().copied()
     }
-}
-
-/// Whether a call completes all the requests that it names: what comes first of several is not waited for before the others.
-fn orders(event: &Event<'_>) -> bool {
-    let requests = event.requests();
-    requests.len() < 2 || requests.iter().filter(|r| **r >= 0).count() <= event.completed().count()
 }
 
 impl Analysis {
@@ -407,20 +227,15 @@ impl Analysis {
         for (rank, place) in unfreed.left().filter(|(rank, _)| !ended.contains(rank)) {
             self.totals.entry(At { rank, place }).or_default().unfreed += 1;
         }
+        self.unmatched.untimed_threads = cursors.iter().filter(|c| c.untimed).count().to_u64();
         for (cursor, track) in cursors.into_iter().zip(&ledger.tracks) {
-            let rank = track.rank;
-            let whole = cursor.early().is_none();
-            let mut totals = cursor.totals;
-            let left = requests(cursor.section, &cursor.communication);
-            for (sym, _) in left.filter(|(_, what)| whole && *what == What::Request) {
-                totals[sym as usize].leaked += 1;
-            }
-            for (place, t) in cursor.places.iter().zip(totals).filter(|(_, t)| t.calls > 0) {
-                self.totals.entry(At { rank, place: *place }).or_default().add(&t);
+            let Come { times, totals } = cursor.finish();
+            for (place, t) in totals {
+                self.totals.entry(At { rank: track.rank, place }).or_default().add(&t);
             }
             // Its first thread comes first.
-            if self.ranks.last().is_none_or(|last| last.rank != rank) {
-                self.ranks.push(RankTotals { wait: track.waited, ..cursor.times });
+            if self.ranks.last().is_none_or(|last| last.rank != track.rank) {
+                self.ranks.push(RankTotals { wait: track.waited, ..times });
             }
         }
         self.ranks.sort_by_key(|r| r.rank);

@@ -205,6 +205,12 @@ impl<E: Numbered> Channels<E> {
         self.all.get(channel).is_some_and(|t| t.unordered)
     }
 
+    /// Whether something waits in a channel.
+    #[must_use]
+    pub fn is_used(&self, channel: &Channel) -> bool {
+        self.all.get(channel).is_some_and(|t| t.waiting.first.is_some())
+    }
+
     /// Receives that a function names no longer wait: they were cancelled.
     pub fn withdraw(&mut self, channel: &Channel, named: impl Fn(&E) -> bool) {
         let traffic = self.all.get_mut(channel).filter(|t| t.receives);

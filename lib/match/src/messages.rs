@@ -143,6 +143,24 @@ impl<S, R> Messages<S, R> {
         self.met.pop_front()
     }
 
+    /// Whether something waits in a channel.
+    #[must_use]
+    pub fn is_used(&self, channel: &Channel) -> bool {
+        self.channels.is_used(channel)
+    }
+
+    /// Whether a send has met its receive.
+    #[must_use]
+    pub fn has_sent(&self, send: u32) -> bool {
+        self.sends.get(send.to_usize()).is_some_and(|s| s.receive != NONE)
+    }
+
+    /// Whether a receive has met its send.
+    #[must_use]
+    pub fn has_posted(&self, receive: u32) -> bool {
+        self.receives.get(receive.to_usize()).is_some_and(|r| r.send != NONE)
+    }
+
     /// What is known of a send.
     pub fn sent(&mut self, send: u32) -> Option<&mut S> {
         self.sends.get_mut(send.to_usize()).map(|s| &mut s.what)

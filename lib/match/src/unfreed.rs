@@ -2,27 +2,39 @@
 //! [`crate::leaks::Leaks`] finds by what is stored.
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::LazyLock;
 
 use foldhash::fast::FixedState;
-use st_model::calls::CallTable;
+use st_model::calls::{CallId, CallTable, Row};
 use st_model::event::Event;
-use st_model::section::{Section, Symbol};
 
-use crate::communication::pauses;
 use crate::leaks::{What, objects};
 
-/// By symbol: slots of objects that its calls make (`true`) or free, if they succeed.
-#[derive(Clone, Debug)]
-pub struct Slots(Rc<[Vec<(u8, What, bool)>]>);
+/// Slots of objects that functions make (`true`) or free, by number.
+static SLOTS: LazyLock<HashMap<CallId, Vec<(u8, What, bool)>, FixedState>> = LazyLock::new(|| {
+    let of = |row: &'static Row| (row.id, objects(row).collect::<Vec<_>>());
+    CallTable::builtin().rows().iter().map(of).filter(|(_, slots)| !slots.is_empty()).collect()
+});
 
-impl Slots {
-    /// Those of a section.
-    #[must_use]
-    pub fn of(section: &Section) -> Self {
-        let row = |s: &Symbol| CallTable::builtin().get(s.call).filter(|_| s.error == 0);
-        Self(section.symbols.iter().map(|s| row(s).into_iter().flat_map(objects).collect()).collect())
-    }
+/// What a call makes and frees: nothing if it failed.
+pub fn of_call(event: &Event<'_>) -> impl Iterator<Item = Object> {
+    let slots = SLOTS.get(&event.symbol.call).filter(|_| event.symbol.error == 0);
+    let object = |(slot, what, makes): &(u8, What, bool)| {
+        let index = event.words().one(*slot);
+        (index >= 0).then_some(Object { what: *what, index, makes: *makes })
+    };
+    slots.into_iter().flatten().filter_map(object)
+}
+
+/// An object that a call makes, or else frees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Object {
+    /// Its kind.
+    pub what: What,
+    /// Its index in its rank's table.
+    pub index: i64,
+    /// It is made.
+    pub makes: bool,
 }
 
 /// Objects of all ranks that are there. Memory: by objects.
@@ -35,23 +47,22 @@ pub struct Unfreed {
 }
 
 impl Unfreed {
-    /// A call at a place.
-    pub fn event(&mut self, event: &Event<'_>, slots: &Slots, place: u32) {
-        if pauses(event) {
-            self.unseen.insert(event.rank);
+    /// A rank makes or frees an object at a place.
+    pub fn enter(&mut self, rank: u32, object: Object, place: u32) {
+        let Object { what, index, makes } = object;
+        let object = (rank, what, index);
+        if makes {
+            return self.objects.entry(object).or_default().push(place);
         }
-        let slots = slots.0.get(event.sym as usize).map_or(&[][..], Vec::as_slice);
-        for (slot, what, makes) in slots {
-            let object = (event.rank, *what, event.words().one(*slot));
-            match makes {
-                _ if object.2 < 0 => {}
-                true => self.objects.entry(object).or_default().push(place),
-                false => match self.objects.get_mut(&object) {
-                    Some(places) if places.len() > 1 => drop(places.remove(0)),
-                    _ => drop(self.objects.remove(&object)),
-                },
-            }
+        match self.objects.get_mut(&object) {
+            Some(places) if places.len() > 1 => drop(places.remove(0)),
+            _ => drop(self.objects.remove(&object)),
         }
+    }
+
+    /// A rank pauses recording.
+    pub fn pause(&mut self, rank: u32) {
+        self.unseen.insert(rank);
     }
 
     /// Rank and place of each that is left; nothing of ranks that have paused recording.

@@ -23,9 +23,9 @@ use std::ops::AddAssign;
 use foldhash::fast::FixedState;
 
 use crate::graph::Topologies;
+use st_model::calls::Kind;
 use st_model::calls::roles::{Action, Start};
 use st_model::calls::words::{ABSENT, Words};
-use st_model::calls::{CallTable, Kind};
 use st_model::event::Event;
 use st_model::objects::{Comm, Name};
 use st_model::ranks::RankSeq;
@@ -102,7 +102,6 @@ pub struct Volumes<'a> {
     section: &'a Section,
     rank: u32,
     graphs: &'a Graphs,
-    places: Vec<Option<Places>>,
     topologies: Topologies,
     requests: HashMap<i64, Request, FixedState>,
     volume: Volume,
@@ -136,15 +135,12 @@ impl<'a> Volumes<'a> {
     /// Begins with a rank of a section; its threads are read one after the other.
     #[must_use]
     pub fn new(section: &'a Section, rank: u32, graphs: &'a Graphs) -> Self {
-        let table = CallTable::builtin();
-        let places = section.symbols.iter().map(|s| table.get(s.call).and_then(Places::of)).collect();
         let (topologies, requests) = (Topologies::default(), HashMap::default());
         let volume = Volume::default();
         Self {
             section,
             rank,
             graphs,
-            places,
             topologies,
             requests,
             volume,
@@ -155,10 +151,10 @@ impl<'a> Volumes<'a> {
 
     /// What the rank's next event moves. Of a call that failed only what it completed or received counts.
     pub fn next_event(&mut self, event: &Event<'_>) -> &Volume {
-        let (sym, words) = (event.sym, event.words());
+        let words = event.words();
         (self.volume.sent, self.volume.received) = (Side::default(), Side::default());
         self.volume.partners.clear();
-        let Some(Some(at)) = self.places.get(sym as usize).copied() else { return &self.volume };
+        let Some(at) = Places::of_call(event.symbol.call) else { return &self.volume };
         if event.symbol.error != 0 && event.action() == Action::Internal {
             return &self.volume;
         }

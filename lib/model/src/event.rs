@@ -37,7 +37,6 @@ pub struct Events<'a> {
     thread: usize,
     calls: Projection<'a>,
     points: Option<Points<'a>>,
-    known: Vec<Known>,
     words: Words,
 }
 
@@ -109,7 +108,6 @@ impl Section {
             thread,
             calls: self.project(thread, rank)?,
             points: None,
-            known: self.symbols.iter().map(Known::of).collect(),
             words: Words::default(),
         })
     }
@@ -153,8 +151,8 @@ impl<'a> Events<'a> {
             let index = self.calls.index();
             let Some(sym) = self.calls.next_call(&mut self.words.words)? else { return Ok(None) };
             let times = self.points.as_mut().and_then(|points| Some((points.next()?, points.next()?)));
-            if let Some(known) = self.known.get(sym as usize).copied() {
-                break (index, sym, known, times);
+            if let Some(symbol) = self.section.symbols.get(sym as usize) {
+                break (index, sym, Known::of(symbol), times);
             }
         };
         change(sym, &mut self.words.words);

@@ -11,7 +11,7 @@ use crate::ints::{Cursor, Sealed};
 use crate::objects::{Comm, SharedObject};
 use crate::requests::Requests;
 use crate::section::{Elastic, Entry, Form, Own, Section, Sym, Tables, Thread};
-use crate::tree::{Found, Limits, Turn, Walk, WalkError};
+use crate::tree::{Counts, Found, Limits, Turn, Walk, WalkError};
 
 /// The longest list that a call may have: lists are as long as communicators.
 pub const LONGEST_LIST: i64 = 1 << 24;
@@ -49,7 +49,7 @@ pub struct Projection<'a> {
     section: &'a Section,
     rank: u32,
     thread: u32,
-    walk: Walk<'a>,
+    walk: Walk<'a, Vec<Source<'a>>>,
     symbols: Vec<Vec<SlotCursor<'a>>>,
     /// Who the rank is, per communicator or window, as met; the last apart, since call after call names the same.
     own: HashMap<(Object, i64), Own, FixedState>,
@@ -101,6 +101,14 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Most counts of a tree are constant, too.
+impl Counts for Vec<Source<'_>> {
+    #[inline]
+    fn next_count(&mut self, node: usize) -> i64 {
+        self.get_mut(node).map_or(0, Source::next)
+    }
+}
+
 impl Section {
     /// The calls of a rank's thread; `None` if the section does not hold it.
     #[must_use]
@@ -112,7 +120,7 @@ impl Section {
             section: self,
             rank,
             thread: narrow(thread),
-            walk: walk(t, &classes),
+            walk: Walk::new(&t.tree, t.counts.iter().map(|c| Source::new(stream(c, &classes))).collect()),
             symbols,
             own: HashMap::default(),
             last_own: None,

@@ -1,8 +1,10 @@
 //! Where the words of a function are that say how much its calls move.
 
+use std::sync::LazyLock;
+
 use st_model::calls::roles::Start;
 use st_model::calls::words::{ABSENT, last_slot, slot};
-use st_model::calls::{Kind, Row};
+use st_model::calls::{CallId, CallTable, Kind, Row};
 use st_model::num::narrow;
 
 /// How much goes in one direction: elements of a datatype.
@@ -53,7 +55,22 @@ pub struct Places {
     pub new: u8,
 }
 
+/// Of the built-in table's functions, by number.
+static PLACES: LazyLock<Vec<Option<Places>>> = LazyLock::new(|| {
+    let rows = CallTable::builtin().rows();
+    let all = rows.iter().map(|row| usize::from(row.id.0) + 1).max().unwrap_or(0);
+    let mut places = vec![None; all];
+    rows.iter().for_each(|row| places[usize::from(row.id.0)] = Places::of(row));
+    places
+});
+
 impl Places {
+    /// Those of a function.
+    #[must_use]
+    pub fn of_call(call: CallId) -> Option<Self> {
+        PLACES.get(usize::from(call.0)).copied().flatten()
+    }
+
     /// Those of a row; `None` if its calls move nothing and what others move does not depend on them.
     #[must_use]
     pub fn of(row: &Row) -> Option<Self> {

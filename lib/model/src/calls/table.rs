@@ -18,7 +18,8 @@ pub struct TableError {
 #[derive(Clone, Debug, Default)]
 pub struct CallTable {
     rows: Vec<Row>,
-    by_id: HashMap<CallId, usize>,
+    /// Where the row of each number is.
+    by_id: Vec<Option<usize>>,
     by_name: HashMap<String, usize>,
 }
 
@@ -51,7 +52,11 @@ impl CallTable {
             }
             let row = parse::row(line).map_err(|what| TableError { line: i + 1, what })?;
             let at = table.rows.len();
-            if table.by_id.insert(row.id, at).is_some()
+            let number = usize::from(row.id.0);
+            if table.by_id.len() <= number {
+                table.by_id.resize(number + 1, None);
+            }
+            if table.by_id[number].replace(at).is_some()
                 || table.by_name.insert(row.name.clone(), at).is_some()
             {
                 return Err(TableError { line: i + 1, what: format!("{} is listed twice", row.name) });
@@ -90,7 +95,7 @@ impl CallTable {
     /// The row of a number; `None` for an unknown function.
     #[must_use]
     pub fn get(&self, id: CallId) -> Option<&Row> {
-        self.by_id.get(&id).map(|&i| &self.rows[i])
+        self.by_id.get(usize::from(id.0)).copied().flatten().map(|i| &self.rows[i])
     }
     /// The row of a function by its MPI name.
     #[must_use]
