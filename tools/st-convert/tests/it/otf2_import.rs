@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use crate::common::{At, KERNELS, Made, kernel};
 use crate::import::lines_of;
+use crate::otf2::THREADS;
 use st_kernels::Kernel;
 use st_stream::ReadOptions;
 
@@ -142,6 +143,24 @@ fn accesses_to_windows_and_files_are_calls_again() {
     assert_eq!(first, second, "{told}");
     assert!(second.iter().any(|call| call.contains("MPI_File_open") && call.contains("data/out.bin")));
     assert!(!told.contains("partners, communicators") && !told.contains("not complete"), "{told}");
+}
+
+#[test]
+fn requests_are_found_that_another_thread_completes() {
+    let made = Made::of_lines(THREADS);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+    assert_eq!(made.calls(), back.calls());
+    assert_eq!(made.volumes(), back.volumes(), "{told}");
+    let [first, second] = ["app.st", "back.st"].map(|name| told_of_shared(&made.path(name)));
+    assert_eq!(first, second, "{told}");
+    assert!(
+        second.iter().any(|call| call.contains("MPI_Waitall") && call.contains(r#""tag":5"#)),
+        "{second:?}"
+    );
+    assert!(!told.contains("requests"), "{told}");
 }
 
 /// Words of the communicators that calls have, by function.

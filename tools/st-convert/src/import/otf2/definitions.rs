@@ -267,11 +267,11 @@ impl Definitions {
         self.shared_files = files.collect();
         for (of, comm) in self.windows.iter().map(|(number, [_, comm])| (&self.shared_windows[number], comm))
         {
-            describe(of, comms.get(comm), self.ranks.len(), Definition::Win, to);
+            describe(of, comms.get(comm), Definition::Win, to);
         }
         for (number, of) in &self.shared_files {
             let comm = self.handles.get(number).and_then(|[_, _, comm]| comms.get(comm));
-            describe(of, comm, self.ranks.len(), Definition::File, to);
+            describe(of, comm, Definition::File, to);
         }
         let of_comms: HashSet<u32> = self.comms.iter().flat_map(|(_, _, groups, _)| *groups).collect();
         for (number, members) in self.groups.iter().filter(|(number, _)| !of_comms.contains(number)) {
@@ -323,16 +323,12 @@ fn shared(kind: &str, number: u32, called: Option<&String>, comm: Option<&Commun
 fn describe(
     of: &Shared,
     comm: Option<&Communicator>,
-    world: usize,
     what: fn(SharedObject) -> Definition,
     to: &mut Importer,
 ) {
     let object = |members| what(SharedObject { kind: of.name.clone(), comm: 0, members });
     if of.comm.as_deref() == Some(SELF) {
-        for rank in (0..).take(world) {
-            to.define(&of.name, Some([rank].into_iter().collect()), 0, object([rank].into_iter().collect()));
-        }
-        return;
+        return to.define_alone(&of.name, object(RankSeq::default()));
     }
     let members = comm.map(|comm| comm.sides[0].iter().copied().collect());
     to.define(&of.name, None, 0, object(members.unwrap_or_default()));
@@ -352,5 +348,52 @@ fn define(of: &Communicator, to: &mut Importer) {
         to.define(&of.name, Some(b.iter().copied().collect()), 0, comm(b, seq(a)));
     } else {
         to.define(&of.name, None, 0, comm(a, RankSeq::default()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use anyhow::anyhow;
+    use serde_json::json;
+    use st_import::{Call, Site};
+
+    use super::*;
+
+    /// Members of the window that the call of a rank names.
+    fn members(of: &st_model::section::Section) -> Vec<i64> {
+        let (_, win) = &of.tables.wins[0].of[0];
+        win.content.members.iter().collect()
+    }
+
+    #[test]
+    fn windows_of_one_rank_alone_are_told_once_for_all_ranks() {
+        let (world, windows) = (100_000, 100);
+        let mut definitions = Definitions::default();
+        definitions.group(0, COMM_LOCATIONS, &(0..world).collect::<Vec<_>>());
+        definitions.group(1, COMM_SELF, &[]);
+        definitions.comm(0, 0, [1, 1], u32::MAX);
+        (0..windows).for_each(|number| definitions.define_window(number, 0, 0));
+        let mut to = Importer::new(narrow(world), true);
+        let communicators = definitions.communicators(&mut to);
+        let begin = Instant::now();
+        definitions.share(&communicators, &mut to);
+        assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+        for rank in [3, 7] {
+            let parameters = json!({"win": definitions.window(5).unwrap().name});
+            let parameters = parameters.as_object().unwrap();
+            let times = Some((0, 1));
+            let (site, name) = (Site::Unknown, "MPI_Win_fence");
+            let call = Call { rank, thread: 0, name, site, error: 0, times, parameters, partial: true };
+            to.call(&call).map_err(|what| anyhow!(what)).unwrap();
+        }
+        let mut all = Vec::new();
+        to.finish(|section| {
+            all.push(members(&section));
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        assert_eq!(all, [[3], [7]]);
     }
 }
