@@ -163,6 +163,32 @@ fn requests_are_found_that_another_thread_completes() {
     assert!(!told.contains("requests"), "{told}");
 }
 
+/// What no record tells of, and operations that are made once and started later, or have a type for each partner.
+const LITTLE: &str = r#"
+{"header":{"world":1,"program":"app"}}
+{"rank":0,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":0,"call":"MPI_Cart_coords","comm":"MPI_COMM_WORLD","rank2":0,"maxdims":1,"coords":[0],"enter":2,"exit":3}
+{"rank":0,"call":"MPI_Bcast_init","count":12,"type":"MPI_BYTE","root":0,"comm":"MPI_COMM_WORLD","request":"b","enter":4,"exit":5}
+{"rank":0,"call":"MPI_Start","request":"b","enter":6,"exit":7}
+{"rank":0,"call":"MPI_Wait","request":"b","enter":8,"exit":9}
+{"rank":0,"call":"MPI_Alltoallw","sendcounts":[5],"sdispls":[0],"sendtypes":["MPI_INT"],"recvcounts":[5],"rdispls":[0],"recvtypes":["MPI_INT"],"comm":"MPI_COMM_WORLD","enter":10,"exit":11}
+{"rank":0,"call":"MPI_Finalize","enter":18,"exit":19}
+"#;
+
+#[test]
+fn what_no_record_tells_is_stood_in_for() {
+    let made = Made::of_lines(LITTLE);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+    let names: Vec<_> = back.calls().into_values().map(|call| call.0).collect();
+    assert_eq!(names[3..6], ["MPI_Ibcast", "MPI_Wait", "MPI_Alltoallw"], "{told}");
+    assert!(told.contains("1 starts of persistent requests (MPI_Ibcast stands for them)"), "{told}");
+    let volumes = [&made, &back].map(|made| *made.volumes().get(&(0, 0, 5)).unwrap());
+    assert_eq!(volumes, [(20, 20); 2]);
+}
+
 /// Words of the communicators that calls have, by function.
 fn communicators(made: &Made) -> BTreeMap<String, BTreeSet<i64>> {
     let mut all = BTreeMap::<String, BTreeSet<i64>>::new();

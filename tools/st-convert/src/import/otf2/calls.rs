@@ -199,8 +199,8 @@ impl<'a> Reading<'a> {
     fn call(&mut self, inside: &Inside<'a>, exit: i64) -> Result<()> {
         let times = (inside.enter, exit);
         let kind = inside.row.map(|row| row.kind);
-        if kind == Some(Kind::Restart) && inside.records.iter().any(|noted| begun(&noted.record).is_some()) {
-            return self.restart(inside, times);
+        if kind == Some(Kind::Restart) && self.restart(inside, times)? {
+            return Ok(());
         }
         let (name, row) = self.plain(inside);
         let mut parameters = Map::new();
@@ -267,23 +267,27 @@ impl<'a> Reading<'a> {
         self.to.call(&call).map_err(|what| anyhow!("location {thread}: {what}"))
     }
 
-    /// A start of persistent requests, whose making no record tells: as calls that begin such operations.
-    fn restart(&mut self, inside: &Inside<'_>, (enter, exit): (i64, i64)) -> Result<()> {
-        let mut from = enter;
+    /// A start of persistent requests, whose making no record tells: as calls that begin such operations. Whether there is one.
+    fn restart(&mut self, inside: &Inside<'_>, (enter, exit): (i64, i64)) -> Result<bool> {
+        let (mut from, mut is_told) = (enter, false);
         for noted in &inside.records {
             let name = match noted.record {
                 Record::Isend(..) => names::MPI_Isend,
                 Record::IrecvRequest(_) => names::MPI_Irecv,
+                Record::CollectiveRequest(_) => match self.completions.get(noted.at) {
+                    Some(Some(Record::CollectiveComplete(o, _))) => amounts::begin(o).unwrap_or_default(),
+                    _ => continue,
+                },
                 _ => continue,
             };
             let Some(row) = CallTable::builtin().by_name(name) else { continue };
-            self.to.leave("starts of persistent requests (MPI_Isend and MPI_Irecv stand for them)", 1);
+            self.to.leave(&format!("starts of persistent requests ({name} stands for them)"), 1);
             let (request, mut parameters) = (format!("r{}", noted.at), Map::new());
             self.add(row, noted, &request, &mut parameters);
             self.hand_over(name, (from, exit), &parameters)?;
-            from = exit;
+            (from, is_told) = (exit, true);
         }
-        Ok(())
+        Ok(is_told)
     }
 
     /// Adds what a record says of a call.
