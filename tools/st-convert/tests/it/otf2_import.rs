@@ -163,6 +163,25 @@ fn requests_are_found_that_another_thread_completes() {
     assert!(!told.contains("requests"), "{told}");
 }
 
+#[test]
+fn a_rank_may_have_more_threads_than_files_can_be_open() {
+    let thread = |number: u32, call: &str| format!("{{\"rank\":0,\"thread\":{number},\"call\":{call}}}\n");
+    let mut lines = thread(0, r#""MPI_Init","enter":0,"exit":1"#)
+        + &thread(0, r#""MPI_Ibarrier","request":"a","enter":2,"exit":3"#)
+        + &thread(1, r#""MPI_Wait","requests":[0],"completed":[{"request":0}],"enter":4,"exit":5"#);
+    lines.extend((2..40).map(|number| thread(number, r#""MPI_Wtime","enter":6,"exit":7"#)));
+    let made = Made::of_lines(&lines);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let few = "ulimit -n 32; exec \"$0\" -q app.otf2 -o back.st";
+    let mut shell = Command::new("sh");
+    let output =
+        shell.current_dir(made.directory.path()).args(["-c", few, env!("CARGO_BIN_EXE_st-convert")]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
 /// What no record tells of, and operations that are made once and started later, or have a type for each partner.
 const LITTLE: &str = r#"
 {"header":{"world":1,"program":"app"}}

@@ -12,13 +12,10 @@ use st_import::{Call, Importer, Site};
 use st_model::calls::{CallTable, Kind, Meaning, Object, Row, names};
 use st_model::num::Exact as _;
 
-use super::definitions::{Communicator, Definitions, WORLD, parent};
+use super::definitions::{Communicators, Definitions, Known, WORLD, parent};
 use super::requests::{Completions, Id, begun, ended};
 use super::{accesses, amounts};
 use crate::otf2::{Operation, Peer, Record};
-
-/// The communicators of an archive, by number.
-pub(super) type Communicators = HashMap<u32, Communicator, FixedState>;
 
 /// What a region is.
 #[derive(Clone, Copy, Debug)]
@@ -73,9 +70,9 @@ struct Open {
 
 /// Reads the events of a rank.
 pub(super) struct Reading<'a> {
-    pub(super) definitions: &'a Definitions,
-    pub(super) communicators: &'a Communicators,
-    pub(super) to: &'a mut Importer,
+    definitions: &'a Definitions,
+    communicators: &'a Communicators,
+    to: &'a mut Importer,
     rank: u32,
     threads: Vec<Thread<'a>>,
     /// The thread whose event is read.
@@ -102,7 +99,7 @@ type Parameters = Map<String, Value>;
 
 impl<'a> Reading<'a> {
     pub(super) fn new(
-        (definitions, communicators): (&'a Definitions, &'a Communicators),
+        Known { definitions, communicators }: Known<'a>,
         to: &'a mut Importer,
         threads: &[(u32, u64)],
         completions: Completions,
@@ -480,7 +477,8 @@ mod tests {
             definitions.region(number, number, paradigm);
         }
         let (communicators, mut to) = (Communicators::default(), Importer::new(1, true));
-        let mut reading = Reading::new((&definitions, &communicators), &mut to, &[(0, 0)], Vec::new());
+        let of = Known { definitions: &definitions, communicators: &communicators };
+        let mut reading = Reading::new(of, &mut to, &[(0, 0)], Vec::new());
         let (enters, leaves) = ([0, 1, 2].map(Record::Enter), [2, 1, 0].map(Record::Leave));
         for (record, time) in enters.into_iter().chain(leaves).zip(1..) {
             reading.record(0, time, record).unwrap();

@@ -104,8 +104,18 @@ impl Communicator {
     }
 }
 
+/// The communicators of an archive, by number.
+pub(super) type Communicators = HashMap<u32, Communicator, FixedState>;
+
+/// What is known of an archive when its events are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) definitions: &'a Definitions,
+    pub(super) communicators: &'a Communicators,
+}
+
 /// What all communicators of a rank are made of that are made of any; `None` if that is not one.
-pub(super) fn parent(of: &HashMap<u32, Communicator, FixedState>, rank: u32) -> Option<&Communicator> {
+pub(super) fn parent(of: &Communicators, rank: u32) -> Option<&Communicator> {
     let own = of.values().filter(|comm| comm.sides.iter().any(|side| side.contains(&rank)));
     let mut parents = own.filter_map(|comm| of.get(&comm.parent));
     let first = parents.next()?;
@@ -217,7 +227,7 @@ impl Definitions {
     }
 
     /// The communicators, by number, each of which the trace is told of.
-    pub(super) fn communicators(&self, to: &mut Importer) -> HashMap<u32, Communicator, FixedState> {
+    pub(super) fn communicators(&self, to: &mut Importer) -> Communicators {
         let (mut all, mut names) = (HashMap::default(), HashSet::new());
         for (number, name, groups, parent) in &self.comms {
             let mut inter = groups[0] != groups[1];
@@ -249,7 +259,7 @@ impl Definitions {
     }
 
     /// Says which windows, files and groups there are, and tells the trace of them.
-    pub(super) fn share(&mut self, comms: &HashMap<u32, Communicator, FixedState>, to: &mut Importer) {
+    pub(super) fn share(&mut self, comms: &Communicators, to: &mut Importer) {
         let text = |number: &u32| self.strings.get(number).filter(|text| !text.is_empty());
         let windows = self
             .windows

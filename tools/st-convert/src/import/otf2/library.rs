@@ -283,7 +283,7 @@ impl Archive {
             f.on_accesses(set);
             set
         };
-        Ok(Events { archive: self, location, reader, callbacks, batch: Batch::default(), is_read: false })
+        Ok(Events { archive: self, location, reader: Some(reader), callbacks, batch: Batch::default() })
     }
 }
 
@@ -294,27 +294,28 @@ const TOGETHER: u64 = 256;
 pub(super) struct Events<'a> {
     archive: &'a Archive,
     location: u64,
-    reader: NonNull<c_void>,
+    /// Until all events are read.
+    reader: Option<NonNull<c_void>>,
     callbacks: Handle,
     batch: Batch,
-    /// All events have been.
-    is_read: bool,
 }
 
 impl Events<'_> {
     /// When the next event is; `None` if there is none.
     pub(super) fn time(&mut self) -> Result<Option<u64>> {
-        let (f, of, reader) = (&self.archive.functions, self.archive.reader.as_ptr(), self.reader.as_ptr());
-        while self.batch.is_empty() && !self.is_read {
+        let (f, of) = (&self.archive.functions, self.archive.reader.as_ptr());
+        while let Some(reader) = self.reader.filter(|_| self.batch.is_empty()) {
             let mut read = 0u64;
             // SAFETY: both readers are open, callbacks are deleted with them, and nothing else uses the batch while they are called.
             let code = unsafe {
-                (f.register_events)(of, reader, self.callbacks, (&raw mut self.batch).cast());
-                (f.read_events)(of, reader, TOGETHER, &raw mut read)
+                (f.register_events)(of, reader.as_ptr(), self.callbacks, (&raw mut self.batch).cast());
+                (f.read_events)(of, reader.as_ptr(), TOGETHER, &raw mut read)
             };
             self.archive.check(code).map_err(|e| e.context(format!("location {}: events", self.location)))?;
-            // Behind the last one the library finds an error.
-            self.is_read = read < TOGETHER;
+            // Behind the last one the library finds an error. Many threads have few events, and each reader an open file.
+            if read < TOGETHER {
+                self.close();
+            }
         }
         Ok(self.batch.front().map(|(time, _)| *time))
     }
@@ -323,16 +324,22 @@ impl Events<'_> {
     pub(super) fn take(&mut self) -> Option<(u64, Record)> {
         self.batch.pop_front()
     }
+
+    fn close(&mut self) {
+        let f = &self.archive.functions;
+        if let Some(reader) = self.reader.take() {
+            // SAFETY: both readers are open, and nobody uses that of events or the callbacks again.
+            unsafe {
+                (f.delete_events)(self.callbacks);
+                (f.close_events)(self.archive.reader.as_ptr(), reader.as_ptr());
+            }
+        }
+    }
 }
 
 impl Drop for Events<'_> {
     fn drop(&mut self) {
-        let f = &self.archive.functions;
-        // SAFETY: both readers are open, and nobody uses that of events or the callbacks again.
-        unsafe {
-            (f.delete_events)(self.callbacks);
-            (f.close_events)(self.archive.reader.as_ptr(), self.reader.as_ptr());
-        }
+        self.close();
     }
 }
 

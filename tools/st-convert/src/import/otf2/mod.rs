@@ -5,6 +5,7 @@
 
 mod accesses;
 mod amounts;
+mod anchor;
 mod callbacks;
 mod calls;
 mod definitions;
@@ -20,8 +21,8 @@ use st_cli::{InvalidStream, UsageError};
 use st_import::Importer;
 use st_model::header::{Clock, Header};
 
-use self::calls::{Communicators, Reading};
-use self::definitions::Definitions;
+use self::calls::Reading;
+use self::definitions::Known;
 use self::library::Archive;
 use self::requests::Survey;
 use super::source::{Imported, Opened, Source};
@@ -70,6 +71,7 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let [input] = inputs else { bail!(UsageError("one archive of OTF2 at a time".into())) };
     let anchor = anchor(&input.path)?;
     let name = anchor.display().to_string();
+    anchor::check(&anchor).with_context(|| name.clone())?;
     let archive = Archive::open(&anchor).with_context(|| name.clone())?;
     let wrong = |e: anyhow::Error| InvalidStream(format!("{name}: {e:#}"));
     let mut definitions = archive.definitions().map_err(wrong)?;
@@ -86,8 +88,9 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let located = definitions.located();
     let all: Vec<u64> = located.iter().map(|(_, location)| *location).collect();
     archive.select(&all).map_err(wrong)?;
+    let of = Known { definitions: &definitions, communicators: &communicators };
     for threads in located.chunk_by(|(a, _), (b, _)| a == b) {
-        read_rank(&archive, threads, (&definitions, &communicators), &mut importer).map_err(wrong)?;
+        read_rank(&archive, threads, of, &mut importer).map_err(wrong)?;
     }
     if importer.is_empty() {
         bail!(InvalidStream(format!("{name}: there is no call of MPI in it")));
@@ -103,12 +106,7 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
 }
 
 /// Reads the events of a rank's threads: one after the other, or in the order of their times if one completes what another has begun.
-fn read_rank(
-    archive: &Archive,
-    threads: &[(u32, u64)],
-    of: (&Definitions, &Communicators),
-    to: &mut Importer,
-) -> Result<()> {
+fn read_rank(archive: &Archive, threads: &[(u32, u64)], of: Known<'_>, to: &mut Importer) -> Result<()> {
     let all: Vec<(usize, u64)> = threads.iter().map(|(_, location)| *location).enumerate().collect();
     let mut parts: Vec<_> = all.chunks(1).collect();
     let mut survey = survey(archive, &parts)?;
@@ -143,10 +141,11 @@ fn in_time(
     threads: &[(usize, u64)],
     mut to: impl FnMut(usize, u64, Record) -> Result<()>,
 ) -> Result<()> {
-    let mut all = threads.iter().map(|(_, at)| archive.events(*at)).collect::<Result<Vec<_>>>()?;
-    let mut next = BinaryHeap::new();
-    for (at, events) in all.iter_mut().enumerate() {
+    let (mut all, mut next) = (Vec::with_capacity(threads.len()), BinaryHeap::new());
+    for (at, (_, location)) in threads.iter().enumerate() {
+        let mut events = archive.events(*location)?;
         next.extend(events.time()?.map(|time| Reverse((time, at))));
+        all.push(events);
     }
     while let Some(Reverse((_, at))) = next.pop() {
         let (events, (thread, _)) = (&mut all[at], threads[at]);
