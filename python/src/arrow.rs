@@ -70,8 +70,8 @@ struct Building {
 impl Building {
     fn new(column: &'static Column) -> Self {
         let values = match column.holds {
-            Type::Index => Values::Index(Vec::with_capacity(ROWS)),
-            Type::Small | Type::Large => Values::Int(Vec::with_capacity(ROWS)),
+            Type::Index => Values::Index(Vec::new()),
+            Type::Small | Type::Large => Values::Int(Vec::new()),
             Type::Text => Values::Text(Texts::default()),
         };
         Self { column, values, there: None }
@@ -115,20 +115,20 @@ impl Building {
         Ok(())
     }
 
-    /// What has been gathered; the next batch begins.
+    /// What has been gathered; the next batch begins. Many threads have a few rows each, so that there is room for as many as were met.
     fn take(&mut self) -> Result<ArrayRef> {
         let nulls = self.there.take().map(|mut there| NullBuffer::new(there.finish()));
         Ok(match &mut self.values {
             Values::Index(all) => {
-                let all = std::mem::replace(all, Vec::with_capacity(ROWS));
+                let all = emptied(all);
                 Arc::new(UInt32Array::new(ScalarBuffer::from(all), nulls))
             }
             Values::Int(all) => {
-                let all = std::mem::replace(all, Vec::with_capacity(ROWS));
+                let all = emptied(all);
                 Arc::new(Int64Array::new(ScalarBuffer::from(all), nulls))
             }
             Values::Text(texts) => {
-                let rows = std::mem::replace(&mut texts.rows, Vec::with_capacity(ROWS));
+                let rows = emptied(&mut texts.rows);
                 // A row without text refers to the first one, which there must be.
                 let all = if texts.all.is_empty() { vec![String::new()] } else { texts.all.clone() };
                 let keys = Int32Array::new(ScalarBuffer::from(rows), nulls);
@@ -136,6 +136,12 @@ impl Building {
             }
         })
     }
+}
+
+/// Takes all of them, and leaves room for as many.
+fn emptied<T>(all: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(all.len());
+    std::mem::replace(all, room)
 }
 
 /// Bytes that a table may still take: what is free where it begins, so that a few bytes of a file cannot fill the machine.

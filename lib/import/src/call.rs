@@ -30,7 +30,8 @@ pub struct Call<'a> {
     pub times: Option<(i64, i64)>,
     /// Parameters by the names of the call table, as [`crate::json`] has them.
     pub parameters: &'a Map<String, Value>,
-    /// The source may lack parameters that a call must have: ranks, communicators and requests are null then.
+    /// The source may lack parameters that a call must have: ranks, communicators and requests are null then. A name of a request is
+    /// its rank's, not its thread's, of whose threads calls come in the order of their times if one completes what another has begun.
     pub partial: bool,
 }
 

@@ -62,6 +62,11 @@ impl Importer {
         self.common.definitions.add(name, ranks, copy, what);
     }
 
+    /// Says that the name of a window or file stands for one that each rank has for itself alone.
+    pub fn define_alone(&mut self, name: &str, what: Definition) {
+        self.common.definitions.add_alone(name, what);
+    }
+
     /// Adds a call site, as [`st_stream::json::site`] writes it.
     ///
     /// # Errors

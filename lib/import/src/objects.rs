@@ -1,5 +1,6 @@
 //! What the objects of a source are, by their names there.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -39,6 +40,15 @@ impl Definition {
             Self::File(_) => Object::File,
         }
     }
+
+    /// The same window or file, whose only member is a rank.
+    fn alone(&self, rank: u32) -> Self {
+        let mut own = self.clone();
+        if let Self::Win(of) | Self::File(of) = &mut own {
+            of.members = std::iter::once(rank).collect();
+        }
+        own
+    }
 }
 
 /// An object of a name: for which ranks, all if there are none, which copy, and what.
@@ -50,6 +60,8 @@ struct Homonyms {
     /// Those of one rank alone, of which there may be one for each (`MPI_COMM_SELF`).
     of_one: HashMap<u32, (u32, Definition), FixedState>,
     of_more: Vec<Defined>,
+    /// What every rank has for itself.
+    of_each: Option<Definition>,
 }
 
 /// All that is defined, by kind and name.
@@ -82,14 +94,21 @@ impl Definitions {
         }
     }
 
+    /// Says that a name stands for a window or file that each rank has for itself. What was said first holds.
+    pub(crate) fn add_alone(&mut self, name: &str, what: Definition) {
+        let known = self.0[kind(what.object())].entry(name.to_owned()).or_default();
+        known.of_each.get_or_insert(what);
+    }
+
     /// What a name stands for on a rank, and which copy that is.
-    pub(crate) fn find(&self, object: Object, name: &str, rank: u32) -> Option<(u32, &Definition)> {
+    pub(crate) fn find(&self, object: Object, name: &str, rank: u32) -> Option<(u32, Cow<'_, Definition>)> {
         let known = self.0[kind(object)].get(name)?;
         if let Some((copy, what)) = known.of_one.get(&rank) {
-            return Some((*copy, what));
+            return Some((*copy, Cow::Borrowed(what)));
         }
         let own = |(ranks, _, _): &&Defined| ranks.as_ref().is_none_or(|ranks| ranks.contains(rank));
-        known.of_more.iter().find(own).map(|(_, copy, what)| (*copy, what))
+        let of_more = known.of_more.iter().find(own).map(|(_, copy, what)| (*copy, Cow::Borrowed(what)));
+        of_more.or_else(|| Some((0, Cow::Owned(known.of_each.as_ref()?.alone(rank)))))
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) struct Common {
 #[derive(Debug, Default)]
 struct Thread {
     column: Column,
+    /// Those that the source names by thread.
     requests: Requests,
     /// When its last call was entered, and when that was left.
     last: Option<(i64, i64)>,
@@ -54,6 +55,8 @@ pub(crate) struct Rank {
     /// By number in the table of all ranks.
     sites: HashMap<u32, u32, FixedState>,
     texts: HashMap<String, u32, FixedState>,
+    /// Requests that the source names by rank: another thread than the one that has begun one may complete it.
+    requests: Requests,
     /// Calls have no times any more.
     untimed: bool,
     words: Vec<i64>,
@@ -61,8 +64,10 @@ pub(crate) struct Rank {
     begun: bool,
     /// It has made a call that needs `MPI_Init`, or that.
     initialised: bool,
-    /// It has come back from `MPI_Finalize`: a recorder enters that when it is called, with no time, and it may be the last that a rank does.
+    /// It has come back from `MPI_Finalize`.
     finalised: bool,
+    /// The thread that has called that: a recorder enters it when it is called, with no time, and it may be the last that a rank does.
+    finalising: Option<usize>,
     /// Its source has all that it did, but no end of MPI so far.
     endless: bool,
     /// Where threads stopped: the call that they were in, and when they entered it.
@@ -93,11 +98,13 @@ impl Rank {
             objects: Known::default(),
             sites: HashMap::default(),
             texts: HashMap::default(),
+            requests: Requests::default(),
             untimed: !timed,
             words: Vec::new(),
             begun: complete,
             initialised: false,
             finalised: false,
+            finalising: None,
             endless: complete,
             stops: HashMap::default(),
             stands_in: false,
@@ -105,8 +112,10 @@ impl Rank {
         // The first two communicators of every rank.
         for (kind, members) in [(WORLD, RankSeq::first(world)), (SELF, std::iter::once(rank).collect())] {
             let comm = Comm { kind: kind.into(), parent: 0, members, remote: RankSeq::default() };
-            let told =
-                common.definitions.find(Object::Comm, kind, rank).map(|(copy, what)| (copy, what.clone()));
+            let told = common
+                .definitions
+                .find(Object::Comm, kind, rank)
+                .map(|(copy, what)| (copy, what.into_owned()));
             let (copy, what) = told.unwrap_or((0, Definition::Comm(comm)));
             new.objects.enter(kind, copy, &what, None, &mut new.recorder.objects);
         }
@@ -130,6 +139,7 @@ impl Rank {
         if self.stops.contains_key(&thread) {
             return Err(format!("thread: {} has ended in a line before", call.thread));
         }
+        self.finalised |= self.finalising == Some(thread);
         self.stand_in(function.map(|shape| shape.row), thread, enter, left);
         let site = self.site(call.site, common)?;
         let id = match function {
@@ -140,14 +150,17 @@ impl Rank {
         of.clear();
         if let Some(shape) = function {
             let row = shape.row;
-            self.finalised |= row.kind == Kind::Finalize && !has_session(row) && exit > enter;
+            if row.kind == Kind::Finalize && !has_session(row) {
+                (self.finalised, self.finalising) = (self.finalised || exit > enter, Some(thread));
+            }
             self.endless &= row.kind != Kind::Finalize && !has_session(row);
             let place = self.recorder.sites.get(site).map_or(0, |site| site.id);
             let Some(own) = self.threads.get_mut(thread) else { return Ok(()) };
+            let requests = if call.partial { &mut self.requests } else { &mut own.requests };
             let mut numbers = Own {
                 recorder: &mut self.recorder,
                 objects: &mut self.objects,
-                requests: &mut own.requests,
+                requests: &mut *requests,
                 definitions: &common.definitions,
                 maker: (id, place),
                 persistent: Start::of(row) == Start::Persistent,
@@ -157,7 +170,7 @@ impl Rank {
             let given = Given { parameters, partial, failed: error != 0 };
             words(shape, given, &mut numbers, left, &mut of)?;
             left.add(AGAIN, numbers.again.unwrap_or(0));
-            settle(shape, &of, &mut own.requests);
+            settle(shape, &of, requests);
         } else {
             for key in call.parameters.keys().filter(|key| !is_common(key)) {
                 left.add(&format!("field {key} of {}, which st does not know", call.name), 1);
@@ -384,7 +397,7 @@ fn settle(shape: &Shape, words: &[i64], requests: &mut Requests) {
     }
 }
 
-/// The numbers of a thread.
+/// The numbers of a thread's calls.
 struct Own<'a> {
     recorder: &'a mut RankRecorder,
     objects: &'a mut Known,
@@ -411,12 +424,12 @@ impl Numbers for Own<'_> {
         let told = self.definitions.find(object, name, rank);
         let to = &mut self.recorder.objects;
         if let Some((copy, what)) = told {
-            if let Definition::Comm(comm) = what
+            if let Definition::Comm(comm) = &*what
                 && comm.members.position(rank.into()).is_none()
             {
                 return Err(format!("{name} has not rank {rank} among its members"));
             }
-            return Ok(self.objects.enter(name, copy, what, maker, to));
+            return Ok(self.objects.enter(name, copy, &what, maker, to));
         }
         match predefined(object, name) {
             Some(what) => Ok(self.objects.enter(name, 0, &what, None, to)),

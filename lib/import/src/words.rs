@@ -174,6 +174,8 @@ impl<N: Numbers> Making<'_, N> {
     fn missing(&mut self, slot: &Slot, field: &Field) -> Result<i64, String> {
         let null = match slot.meaning {
             Meaning::Ref(Object::Comm) if field.role == "comm" => Some(NULL),
+            // MPI is asked about one that is there.
+            Meaning::Rank if field.role == "peer" => Some(0),
             Meaning::Rank if slot.name != "rsource" && field.role != "outpeer" => Some(PROC_NULL),
             Meaning::Request => Some(NULL),
             _ => None,

@@ -138,7 +138,6 @@ pub(crate) enum Record {
     GroupSync(u32, u32, u32),
     /// Window, position of the other rank, or all bits of all, `OTF2_LockType`.
     RequestLock(u32, u32, u8),
-    AcquireLock(u32, u32, u8),
     ReleaseLock(u32, u32),
     /// Files that are open, by number.
     FileOpen {

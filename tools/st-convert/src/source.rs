@@ -11,7 +11,9 @@ use st_model::num::Exact as _;
 use st_model::sites::CallSites;
 
 use crate::NAME;
+use crate::format::{Call, Format, Summary};
 use crate::input::Input;
+use crate::losses::Losses;
 use crate::selection::{HOW, LACK, Selection};
 use crate::tables::{Sink, Tables};
 use crate::trace::{Lane, Trace};
@@ -88,8 +90,14 @@ impl Source {
         tell: Tell<'_>,
     ) -> Result<Vec<S>> {
         let parts = parts(&self.select(selection, steps)?);
-        let tables = self.about(by_rank(&parts, make, tell))?;
-        Ok(tables.into_iter().map(|tables| tables.sink).collect())
+        let all = self.about(in_parts(&parts, |part| {
+            let mut apart = Apart { trace: part, make: &make, threads: Vec::new() };
+            walk(part, Way::ByRank, tell, &mut apart)?;
+            let mut sinks: Vec<S> = apart.threads.into_iter().flatten().map(|tables| tables.sink).collect();
+            sinks.iter_mut().try_for_each(Sink::finish)?;
+            Ok(sinks)
+        }))?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// The tables of ranks and communicators into a sink, which take going through all calls that are selected.
@@ -107,7 +115,12 @@ impl Source {
         let trace = self.select(selection, steps)?;
         let parts = parts(&trace);
         let mut all = Tables::new(make(), &trace);
-        for part in self.about(by_rank(&parts, &make, tell))? {
+        let read = self.about(in_parts(&parts, |part| {
+            let mut tables = Tables::new(make(), part);
+            walk(part, Way::ByRank, tell, &mut tables)?;
+            Ok(tables)
+        }))?;
+        for part in read {
             all.join(part);
         }
         all.sum_up()?;
@@ -168,23 +181,44 @@ impl Source {
     }
 }
 
-/// Tables of parts of a trace, in their order. All processors work on it.
-fn by_rank<'a, S: Sink + Send>(
-    parts: &'a [Trace],
-    make: impl Fn() -> S + Sync,
-    tell: Tell<'_>,
-) -> Result<Vec<Tables<'a, S>>> {
+/// Tables of each thread: a rank's threads are read in the order of their times, since one may complete or start what another has made,
+/// and wanted one after the other.
+struct Apart<'a, 'm, S, M> {
+    trace: &'a Trace,
+    make: &'m M,
+    /// Of those that have made calls.
+    threads: Vec<Option<Tables<'a, S>>>,
+}
+
+impl<S: Sink, M: Fn() -> S> Format for Apart<'_, '_, S, M> {
+    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        let at = call.at.to_usize();
+        if at >= self.threads.len() {
+            self.threads.resize_with(at + 1, || None);
+        }
+        self.threads[at].get_or_insert_with(|| Tables::new((self.make)(), self.trace)).call(call)
+    }
+
+    fn finish(&mut self, _: &Summary<'_>) -> Result<Losses> {
+        Ok(Losses::default())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What is read of each part of a trace, in their order. All processors work on it.
+fn in_parts<'a, T: Send>(parts: &'a [Trace], read: impl Fn(&'a Trace) -> Result<T> + Sync) -> Result<Vec<T>> {
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, Tables<'a, S>)>> {
+    let work = || -> Result<Vec<(usize, T)>> {
         let mut done = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(at) else { return Ok(done) };
-            let mut tables = Tables::new(make(), part);
-            let read = walk(part, Way::ByThread, tell, &mut tables).and_then(|_| tables.sink.finish());
             // Where one fails, nothing of the others is wanted.
-            read.inspect_err(|_| next.store(parts.len(), Ordering::Relaxed))?;
-            done.push((at, tables));
+            let part = read(part).inspect_err(|_| next.store(parts.len(), Ordering::Relaxed))?;
+            done.push((at, part));
         }
     };
     let workers = workers().min(parts.len());
@@ -197,7 +231,7 @@ fn by_rank<'a, S: Sink + Send>(
         anyhow::Ok(all)
     })?;
     all.sort_by_key(|(at, _)| *at);
-    Ok(all.into_iter().map(|(_, tables)| tables).collect())
+    Ok(all.into_iter().map(|(_, part)| part).collect())
 }
 
 fn workers() -> usize {

@@ -35,7 +35,7 @@ pub(crate) fn walk(trace: &Trace, way: Way, tell: Tell<'_>, format: &mut dyn For
     let order = |thread: &Thread<'_>| match way {
         Way::InTime => (0, thread.key()),
         Way::ByRank => (thread.rank(), thread.key()),
-        Way::ByThread | Way::Played => (0, 0),
+        Way::Played => (0, 0),
     };
     let mut next: BinaryHeap<Reverse<((u32, i64), u32)>> =
         threads.iter().zip(0u32..).map(|(thread, i)| Reverse((order(thread), i))).collect();

@@ -8,8 +8,6 @@ pub(crate) enum Way {
     InTime,
     /// One rank after the other, the calls of its threads in the order of their times.
     ByRank,
-    /// One thread after the other.
-    ByThread,
-    /// Likewise, with what collective operations consist of.
+    /// One thread after the other, with what collective operations consist of.
     Played,
 }

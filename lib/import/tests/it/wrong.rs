@@ -254,6 +254,11 @@ fn where_a_rank_stopped_is_told_and_kept() {
         let ended: Vec<_> = sections[0].ended.iter().map(|e| (e.calls, e.inside)).collect();
         assert_eq!((calls(&sections[0]).len(), ended), (2, vec![(2, NO_SYM)]));
     }
+    // It was not killed in it if it has made a call behind.
+    let lines =
+        [call("MPI_Finalize", r#""enter":20,"exit":20"#), call("MPI_Finalized", r#""enter":20,"exit":20"#)];
+    let error = read(&(all.clone() + &lines.join("\n") + "\n{\"ended\":0}")).unwrap_err();
+    assert!(error.contains("line 5: ended: the rank has come back from MPI_Finalize"), "{error}");
     let behind = all + "{\"ended\":0}\n" + &call("MPI_Finalize", r#""enter":20,"exit":30"#);
     assert!(read(&behind).unwrap_err().contains("has ended in a line before"));
 }

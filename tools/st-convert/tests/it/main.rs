@@ -12,6 +12,7 @@ mod paraver;
 mod phases;
 mod profiles;
 mod simulators;
+mod source;
 mod tables;
 mod viewers;
 mod wire;

@@ -275,7 +275,28 @@ fn accesses_to_windows_have_the_bytes_of_their_calls() {
     assert!(begun > 0);
     assert_eq!(found["RMA_OP_COMPLETE_BLOCKING"].0, begun, "all are complete: {found:?}");
     assert_eq!(found["RMA_WIN_CREATE"].0, found["RMA_WIN_DESTROY"].0);
-    assert_eq!(found.get("RMA_REQUEST_LOCK"), found.get("RMA_RELEASE_LOCK"));
+}
+
+const LOCKS: &str = r#"
+{"header":{"world":1,"program":"app"}}
+{"win":"w","members":[0]}
+{"rank":0,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":0,"call":"MPI_Win_create","size":8,"dispunit":8,"comm":"MPI_COMM_WORLD","newwin":"w","enter":2,"exit":3}
+{"rank":0,"call":"MPI_Win_lock","locktype":"MPI_LOCK_SHARED","target":0,"win":"w","enter":4,"exit":5}
+{"rank":0,"call":"MPI_Win_unlock","target":0,"win":"w","enter":6,"exit":7}
+{"rank":0,"call":"MPI_Win_lock_all","win":"w","enter":8,"exit":9}
+{"rank":0,"call":"MPI_Win_unlock_all","win":"w","enter":10,"exit":11}
+{"rank":0,"call":"MPI_Finalize","enter":18,"exit":19}
+"#;
+
+#[test]
+fn locks_are_requested_and_released_and_when_they_are_granted_is_not_said() {
+    let made = Made::of_lines(LOCKS);
+    let Some(events) = archive(&made, &["-o", "app.otf2"]).as_deref().and_then(events) else { return };
+    let locks = events.iter().filter(|event| event.kind.ends_with("_LOCK"));
+    let locks: Vec<_> = locks.map(|event| (event.kind.as_str(), event.time)).collect();
+    let (request, release) = ("RMA_REQUEST_LOCK", "RMA_RELEASE_LOCK");
+    assert_eq!(locks, [(request, 4), (release, 7), (request, 8), (release, 11)]);
 }
 
 const FILES: &str = r#"
@@ -350,7 +371,7 @@ fn files_that_are_open_when_a_window_begins_are_said_to_be() {
 }
 
 /// Thread 1 waits for what thread 0 has begun, thread 0 uses the file that thread 1 has opened.
-const THREADS: &str = r#"
+pub(crate) const THREADS: &str = r#"
 {"header":{"world":2,"program":"app"}}
 {"file":"out","members":[0]}
 {"win":"w","members":[0,1]}

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use crate::common::{At, KERNELS, Made, kernel};
 use crate::import::lines_of;
+use crate::otf2::THREADS;
 use st_kernels::Kernel;
 use st_stream::ReadOptions;
 
@@ -142,6 +143,69 @@ fn accesses_to_windows_and_files_are_calls_again() {
     assert_eq!(first, second, "{told}");
     assert!(second.iter().any(|call| call.contains("MPI_File_open") && call.contains("data/out.bin")));
     assert!(!told.contains("partners, communicators") && !told.contains("not complete"), "{told}");
+}
+
+#[test]
+fn requests_are_found_that_another_thread_completes() {
+    let made = Made::of_lines(THREADS);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+    assert_eq!(made.calls(), back.calls());
+    assert_eq!(made.volumes(), back.volumes(), "{told}");
+    let [first, second] = ["app.st", "back.st"].map(|name| told_of_shared(&made.path(name)));
+    assert_eq!(first, second, "{told}");
+    assert!(
+        second.iter().any(|call| call.contains("MPI_Waitall") && call.contains(r#""tag":5"#)),
+        "{second:?}"
+    );
+    assert!(!told.contains("requests"), "{told}");
+}
+
+#[test]
+fn a_rank_may_have_more_threads_than_files_can_be_open() {
+    let thread = |number: u32, call: &str| format!("{{\"rank\":0,\"thread\":{number},\"call\":{call}}}\n");
+    let mut lines = thread(0, r#""MPI_Init","enter":0,"exit":1"#)
+        + &thread(0, r#""MPI_Ibarrier","request":"a","enter":2,"exit":3"#)
+        + &thread(1, r#""MPI_Wait","requests":[0],"completed":[{"request":0}],"enter":4,"exit":5"#);
+    lines.extend((2..40).map(|number| thread(number, r#""MPI_Wtime","enter":6,"exit":7"#)));
+    let made = Made::of_lines(&lines);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let few = "ulimit -n 32; exec \"$0\" -q app.otf2 -o back.st";
+    let mut shell = Command::new("sh");
+    let output =
+        shell.current_dir(made.directory.path()).args(["-c", few, env!("CARGO_BIN_EXE_st-convert")]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+/// What no record tells of, and operations that are made once and started later, or have a type for each partner.
+const LITTLE: &str = r#"
+{"header":{"world":1,"program":"app"}}
+{"rank":0,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":0,"call":"MPI_Cart_coords","comm":"MPI_COMM_WORLD","rank2":0,"maxdims":1,"coords":[0],"enter":2,"exit":3}
+{"rank":0,"call":"MPI_Bcast_init","count":12,"type":"MPI_BYTE","root":0,"comm":"MPI_COMM_WORLD","request":"b","enter":4,"exit":5}
+{"rank":0,"call":"MPI_Start","request":"b","enter":6,"exit":7}
+{"rank":0,"call":"MPI_Wait","request":"b","enter":8,"exit":9}
+{"rank":0,"call":"MPI_Alltoallw","sendcounts":[5],"sdispls":[0],"sendtypes":["MPI_INT"],"recvcounts":[5],"rdispls":[0],"recvtypes":["MPI_INT"],"comm":"MPI_COMM_WORLD","enter":10,"exit":11}
+{"rank":0,"call":"MPI_Finalize","enter":18,"exit":19}
+"#;
+
+#[test]
+fn what_no_record_tells_is_stood_in_for() {
+    let made = Made::of_lines(LITTLE);
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
+    let names: Vec<_> = back.calls().into_values().map(|call| call.0).collect();
+    assert_eq!(names[3..6], ["MPI_Ibcast", "MPI_Wait", "MPI_Alltoallw"], "{told}");
+    assert!(told.contains("1 starts of persistent requests (MPI_Ibcast stands for them)"), "{told}");
+    let volumes = [&made, &back].map(|made| *made.volumes().get(&(0, 0, 5)).unwrap());
+    assert_eq!(volumes, [(20, 20); 2]);
 }
 
 /// Words of the communicators that calls have, by function.

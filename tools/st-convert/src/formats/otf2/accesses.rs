@@ -246,8 +246,8 @@ impl Accesses {
                 let named =
                     one(event, "locktype").and_then(|kind| LOCK_TYPE.get(usize::try_from(kind).ok()?));
                 let kind = if named == Some(&"MPI_LOCK_SHARED") { SHARED } else { EXCLUSIVE };
+                // When it is granted MPI does not say, so that no record of that follows, as in Score-P's archives.
                 told.begin.push(Record::RequestLock(win, remote, kind));
-                told.end.push(Record::AcquireLock(win, remote, kind));
             }
             (names::MPI_Win_unlock, Some(remote)) => {
                 self.synchronise(win, Some(remote), told);

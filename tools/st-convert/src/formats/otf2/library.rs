@@ -84,7 +84,6 @@ functions! {
     fence_end = "EvtWriter_RmaCollectiveEnd"(Handle, Handle, u64, u8, u32, u32, u32, u64, u64) -> c_int;
     group_sync = "EvtWriter_RmaGroupSync"(Handle, Handle, u64, u32, u32, u32) -> c_int;
     request_lock = "EvtWriter_RmaRequestLock"(Handle, Handle, u64, u32, u32, u64, u8) -> c_int;
-    acquire_lock = "EvtWriter_RmaAcquireLock"(Handle, Handle, u64, u32, u32, u64, u8) -> c_int;
     release_lock = "EvtWriter_RmaReleaseLock"(Handle, Handle, u64, u32, u32, u64) -> c_int;
     file_open = "EvtWriter_IoCreateHandle"(Handle, Handle, u64, u32, u8, u32, u32) -> c_int;
     file_close = "EvtWriter_IoDestroyHandle"(Handle, Handle, u64, u32) -> c_int;
@@ -276,7 +275,6 @@ impl Archive {
                 Record::GroupSync(win, level, group) => (f.group_sync)(w, no, time, level, win, group),
                 // There is one lock for each window and rank.
                 Record::RequestLock(win, rank, kind) => (f.request_lock)(w, no, time, win, rank, 0, kind),
-                Record::AcquireLock(win, rank, kind) => (f.acquire_lock)(w, no, time, win, rank, 0, kind),
                 Record::ReleaseLock(win, rank) => (f.release_lock)(w, no, time, win, rank, 0),
                 Record::FileOpen { handle, mode } => {
                     (f.file_open)(w, no, time, handle, mode.access, mode.creation, mode.status)

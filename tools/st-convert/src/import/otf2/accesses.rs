@@ -22,7 +22,7 @@ pub(super) fn add(of: &Definitions, row: &Row, record: &Record, to: &mut Paramet
             name(row, "freewin", of.window(win), to);
         }
         Record::Put(access) | Record::Get(access) | Record::Atomic(access, _) => moved(of, row, access, to),
-        Record::RequestLock(win, remote, kind) | Record::AcquireLock(win, remote, kind) => {
+        Record::RequestLock(win, remote, kind) => {
             target(of, row, win, remote, to);
             if let Some(kind) = LOCK_TYPE.get(usize::from(kind)).filter(|_| row.slot("locktype").is_some()) {
                 to.insert("locktype".into(), (*kind).into());

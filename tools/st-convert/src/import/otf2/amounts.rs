@@ -1,7 +1,7 @@
 //! What a collective operation's record says of bytes, as a call's parameters: elements are bytes.
 
 use serde_json::{Map, Value};
-use st_model::calls::{Kind, Row};
+use st_model::calls::{Kind, Row, names};
 
 use crate::otf2::Operation;
 
@@ -9,6 +9,32 @@ use crate::otf2::Operation;
 const NO_ROOT: u32 = u32::MAX;
 const SELF: u32 = u32::MAX - 1;
 const THIS_GROUP: u32 = u32::MAX - 2;
+
+/// Functions that begin an operation, by `OTF2_CollectiveOp`.
+const BEGIN: [&str; 17] = [
+    names::MPI_Ibarrier,
+    names::MPI_Ibcast,
+    names::MPI_Igather,
+    names::MPI_Igatherv,
+    names::MPI_Iscatter,
+    names::MPI_Iscatterv,
+    names::MPI_Iallgather,
+    names::MPI_Iallgatherv,
+    names::MPI_Ialltoall,
+    names::MPI_Ialltoallv,
+    names::MPI_Ialltoallw,
+    names::MPI_Iallreduce,
+    names::MPI_Ireduce,
+    names::MPI_Ireduce_scatter,
+    names::MPI_Iscan,
+    names::MPI_Iexscan,
+    names::MPI_Ireduce_scatter_block,
+];
+
+/// The function that begins an operation; `None` of an operation that none begins.
+pub(super) fn begin(operation: &Operation) -> Option<&'static str> {
+    BEGIN.get(usize::from(operation.kind)).copied()
+}
 
 /// The root of an operation; `None` if it has none.
 pub(super) fn root(operation: &Operation) -> Option<Value> {
@@ -43,6 +69,7 @@ pub(super) fn add(row: &Row, o: &Operation, peers: u64, me: u64, to: &mut Map<St
             ("sendcounts", true) if o.sent > 0 => even(o.sent, n),
             ("recvcounts", true) if o.received > 0 => even(o.received, n),
             ("counts", true) => with_own(o, n, me),
+            ("sendtypes" | "recvtypes", true) => (0..n).map(|_| Value::from("MPI_BYTE")).collect(),
             _ => continue,
         };
         spread |= slot.list;

@@ -3,10 +3,9 @@
 //! Source: the headers of OTF2 3.0 (`otf2/OTF2_GlobalDefReaderCallbacks.h`, `OTF2_EvtReaderCallbacks.h`).
 #![expect(unsafe_code, reason = "a C library calls them")]
 
+use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::NonNull;
-
-use anyhow::Result;
 
 use super::definitions::Definitions;
 use crate::otf2::{Access, Opening, Operation, Peer, Record};
@@ -46,53 +45,42 @@ pub(super) type OnParadigm = unsafe extern "C" fn(
 ) -> Code;
 pub(super) type OnFile = unsafe extern "C" fn(*mut Definitions, u32, u32, u32) -> Code;
 pub(super) type OnHandle = unsafe extern "C" fn(*mut Definitions, u32, u32, u32, u32, u32, u32, u32) -> Code;
-pub(super) type OnRegionEvent = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32) -> Code;
-pub(super) type OnMessage =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u32, u64) -> Code;
+pub(super) type OnRegionEvent = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32) -> Code;
+pub(super) type OnMessage = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u32, u32, u64) -> Code;
 pub(super) type OnAsked =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u32, u64, u64) -> Code;
-pub(super) type OnRequest = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u64) -> Code;
+    unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u32, u32, u64, u64) -> Code;
+pub(super) type OnRequest = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u64) -> Code;
 pub(super) type OnCollective =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u8, u32, u32, u64, u64) -> Code;
+    unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u8, u32, u32, u64, u64) -> Code;
 pub(super) type OnCompleted =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u8, u32, u32, u64, u64, u64) -> Code;
+    unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u8, u32, u32, u64, u64, u64) -> Code;
 
-pub(super) type OnShared = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32) -> Code;
-pub(super) type OnAccess =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u64, u64) -> Code;
+pub(super) type OnShared = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32) -> Code;
+pub(super) type OnAccess = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u32, u64, u64) -> Code;
 pub(super) type OnAtomic =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u8, u64, u64, u64) -> Code;
-pub(super) type OnOperation = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u64) -> Code;
+    unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u32, u8, u64, u64, u64) -> Code;
+pub(super) type OnOperation = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u64) -> Code;
 pub(super) type OnFence =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u8, u32, u32, u32, u64, u64) -> Code;
-pub(super) type OnGroupSync = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u32) -> Code;
-pub(super) type OnLock = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u64, u8) -> Code;
-pub(super) type OnRelease = unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u32, u64) -> Code;
-pub(super) type OnFileOpen =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u8, u32, u32) -> Code;
+    unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u8, u32, u32, u32, u64, u64) -> Code;
+pub(super) type OnGroupSync = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u32, u32) -> Code;
+pub(super) type OnLock = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u32, u64, u8) -> Code;
+pub(super) type OnRelease = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u32, u64) -> Code;
+pub(super) type OnFileOpen = unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u8, u32, u32) -> Code;
 pub(super) type OnOperationBegin =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u8, u32, u64, u64) -> Code;
+    unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u8, u32, u64, u64) -> Code;
 pub(super) type OnOperationComplete =
-    unsafe extern "C" fn(u64, u64, u64, *mut Take<'_>, List, u32, u64, u64) -> Code;
+    unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u64, u64) -> Code;
 
-/// What events of a location are handed to, and what was wrong with one.
-pub(super) struct Take<'a> {
-    pub(super) take: &'a mut dyn FnMut(u64, Record) -> Result<()>,
-    pub(super) failed: Option<anyhow::Error>,
-}
+/// Events of a location that have been read, and when they are.
+pub(super) type Batch = VecDeque<(u64, Record)>;
 
-/// Hands an event on.
-fn take(to: *mut Take<'_>, time: u64, record: Record) -> Code {
-    // SAFETY: the library passes on what `Archive::events` has registered, which lives until all events are read, and is used by
-    // nothing else meanwhile.
+/// Adds an event.
+fn take(to: *mut Batch, time: u64, record: Record) -> Code {
+    // SAFETY: the library passes on what `Archive::events` has registered, which lives until the reader of events is closed, and is
+    // used by nothing else while it reads.
     let Some(to) = (unsafe { to.as_mut() }) else { return STOP };
-    match (to.take)(time, record) {
-        Ok(()) => GO_ON,
-        Err(error) => {
-            to.failed = Some(error);
-            STOP
-        }
-    }
+    to.push_back((time, record));
+    GO_ON
 }
 
 /// Enters a definition.
@@ -250,7 +238,7 @@ pub(super) unsafe extern "C" fn enter(
     _: u64,
     time: u64,
     _: u64,
-    to: *mut Take<'_>,
+    to: *mut Batch,
     _: List,
     region: u32,
 ) -> Code {
@@ -261,7 +249,7 @@ pub(super) unsafe extern "C" fn leave(
     _: u64,
     time: u64,
     _: u64,
-    to: *mut Take<'_>,
+    to: *mut Batch,
     _: List,
     region: u32,
 ) -> Code {
@@ -272,13 +260,13 @@ pub(super) unsafe extern "C" fn leave(
 macro_rules! messages {
     ($($name:ident $asked:ident $record:ident $asked_record:ident;)*) => {$(
         pub(super) unsafe extern "C" fn $name(
-            _: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, rank: u32, comm: u32, tag: u32, bytes: u64,
+            _: u64, time: u64, _: u64, to: *mut Batch, _: List, rank: u32, comm: u32, tag: u32, bytes: u64,
         ) -> Code {
             take(to, time, Record::$record(Peer { rank, comm, tag, bytes }))
         }
 
         pub(super) unsafe extern "C" fn $asked(
-            _: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, rank: u32, comm: u32, tag: u32, bytes: u64, id: u64,
+            _: u64, time: u64, _: u64, to: *mut Batch, _: List, rank: u32, comm: u32, tag: u32, bytes: u64, id: u64,
         ) -> Code {
             take(to, time, Record::$asked_record(Peer { rank, comm, tag, bytes }, id))
         }
@@ -293,7 +281,7 @@ messages! {
 /// Defines functions that are called back with a request.
 macro_rules! requests {
     ($($name:ident $record:ident;)*) => {$(
-        pub(super) unsafe extern "C" fn $name(_: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, id: u64) -> Code {
+        pub(super) unsafe extern "C" fn $name(_: u64, time: u64, _: u64, to: *mut Batch, _: List, id: u64) -> Code {
             take(to, time, Record::$record(id))
         }
     )*};
@@ -310,7 +298,7 @@ pub(super) unsafe extern "C" fn collective(
     _: u64,
     time: u64,
     _: u64,
-    to: *mut Take<'_>,
+    to: *mut Batch,
     _: List,
     kind: u8,
     comm: u32,
@@ -325,7 +313,7 @@ pub(super) unsafe extern "C" fn completed(
     _: u64,
     time: u64,
     _: u64,
-    to: *mut Take<'_>,
+    to: *mut Batch,
     _: List,
     kind: u8,
     comm: u32,
@@ -341,7 +329,7 @@ pub(super) unsafe extern "C" fn completed(
 macro_rules! records {
     ($($name:ident($($argument:pat, $kind:ty);*) $record:expr;)*) => {$(
         pub(super) unsafe extern "C" fn $name(
-            _: u64, time: u64, _: u64, to: *mut Take<'_>, _: List, $($argument: $kind),*
+            _: u64, time: u64, _: u64, to: *mut Batch, _: List, $($argument: $kind),*
         ) -> Code {
             take(to, time, $record)
         }

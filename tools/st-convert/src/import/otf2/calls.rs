@@ -1,7 +1,7 @@
-//! Events of a location as calls.
+//! Events of a rank as calls.
 //!
-//! What a receive or collective operation that only begins is about its record says when it is complete: a location is read twice,
-//! the first time for that.
+//! What a receive or collective operation that only begins is about its record says when it is complete: a rank is read twice, the
+//! first time for that.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,13 +12,10 @@ use st_import::{Call, Importer, Site};
 use st_model::calls::{CallTable, Kind, Meaning, Object, Row, names};
 use st_model::num::Exact as _;
 
-use super::definitions::{Communicator, Definitions, WORLD, parent};
+use super::definitions::{Communicators, Definitions, Known, WORLD, parent};
 use super::requests::{Completions, Id, begun, ended};
 use super::{accesses, amounts};
 use crate::otf2::{Operation, Peer, Record};
-
-/// The communicators of an archive, by number.
-pub(super) type Communicators = HashMap<u32, Communicator, FixedState>;
 
 /// What a region is.
 #[derive(Clone, Copy, Debug)]
@@ -48,28 +45,48 @@ struct Inside<'a> {
     nested: usize,
 }
 
-/// Reads the events of a location.
+/// A thread of the rank.
+#[derive(Debug, Default)]
+struct Thread<'a> {
+    /// Number of its location.
+    location: u64,
+    /// Functions of the program that it is in, outermost first.
+    frames: Vec<&'a str>,
+    inside: Option<Inside<'a>>,
+    /// Its requests of which the archive does not say when they are complete, in their order.
+    untold: BTreeMap<usize, (Id, String)>,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+struct Open {
+    /// Which it is by its order.
+    at: usize,
+    /// What the trace calls it.
+    name: String,
+    /// The thread that has begun it.
+    by: usize,
+}
+
+/// Reads the events of a rank.
 pub(super) struct Reading<'a> {
-    pub(super) definitions: &'a Definitions,
-    pub(super) communicators: &'a Communicators,
-    pub(super) to: &'a mut Importer,
-    /// Rank and location.
-    of: (u32, u64),
+    definitions: &'a Definitions,
+    communicators: &'a Communicators,
+    to: &'a mut Importer,
+    rank: u32,
+    threads: Vec<Thread<'a>>,
+    /// The thread whose event is read.
+    thread: usize,
     /// What its communicators are made of, as far as that is told.
     parent: Option<&'a str>,
     completions: Completions,
     /// Requests that have begun so far.
     begun: usize,
-    /// By number in the archive: which request it is by its order, and how the trace calls it.
-    open: HashMap<Id, (usize, String), FixedState>,
-    /// Those of which the archive does not say when they are complete, in their order.
-    untold: BTreeMap<usize, (Id, String)>,
+    /// By number in the archive.
+    open: HashMap<Id, Open, FixedState>,
     /// Ranks that accesses go to which are not complete.
     accesses: HashMap<Id, u32, FixedState>,
     regions: HashMap<u32, What<'a>, FixedState>,
-    /// Functions of the program that it is in, outermost first.
-    frames: Vec<&'a str>,
-    inside: Option<Inside<'a>>,
 }
 
 /// What is counted of amounts, which are bytes.
@@ -82,41 +99,48 @@ type Parameters = Map<String, Value>;
 
 impl<'a> Reading<'a> {
     pub(super) fn new(
-        (definitions, communicators): (&'a Definitions, &'a Communicators),
+        Known { definitions, communicators }: Known<'a>,
         to: &'a mut Importer,
-        of: (u32, u64),
+        threads: &[(u32, u64)],
         completions: Completions,
     ) -> Self {
+        let rank = threads.first().map_or(0, |(rank, _)| *rank);
+        let thread = |(_, location): &(u32, u64)| Thread { location: *location, ..Thread::default() };
         Self {
             definitions,
             communicators,
             to,
-            of,
-            parent: parent(communicators, of.0).map(|comm| comm.name.as_str()),
+            rank,
+            threads: threads.iter().map(thread).collect(),
+            thread: 0,
+            parent: parent(communicators, rank).map(|comm| comm.name.as_str()),
             completions,
             begun: 0,
             open: HashMap::default(),
-            untold: BTreeMap::new(),
             accesses: HashMap::default(),
             regions: HashMap::default(),
-            frames: Vec::new(),
-            inside: None,
         }
     }
 
-    /// The next event.
+    /// The thread whose event is read.
+    fn own(&mut self) -> &mut Thread<'a> {
+        &mut self.threads[self.thread]
+    }
+
+    /// The next event of a thread.
     ///
     /// # Errors
     ///
     /// If it cannot be.
-    pub(super) fn record(&mut self, time: u64, record: Record) -> Result<()> {
+    pub(super) fn record(&mut self, thread: usize, time: u64, record: Record) -> Result<()> {
+        self.thread = thread;
         let now = self.definitions.ns(time);
         let at = self.begun;
         self.begun += usize::from(begun(&record).is_some());
         match record {
             Record::Enter(region) => self.enter(now, region),
             Record::Leave(region) => self.leave(now, region),
-            _ => match &mut self.inside {
+            _ => match &mut self.own().inside {
                 Some(inside) => {
                     inside.records.push(Noted { record, at });
                     Ok(())
@@ -142,35 +166,28 @@ impl<'a> Reading<'a> {
     }
 
     fn enter(&mut self, now: i64, region: u32) -> Result<()> {
-        if let Some(inside) = &mut self.inside {
+        if let Some(inside) = &mut self.own().inside {
             inside.nested = inside.nested.saturating_add(1);
             return Ok(());
         }
         match self.what(region) {
             What::Mpi(name, row) => {
-                self.inside = Some(Inside { name, row, enter: now, records: Vec::new(), nested: 0 });
+                self.own().inside = Some(Inside { name, row, enter: now, records: Vec::new(), nested: 0 });
             }
-            What::Program(name) => self.frames.push(name),
+            What::Program(name) => self.own().frames.push(name),
         }
         Ok(())
     }
 
     fn leave(&mut self, now: i64, region: u32) -> Result<()> {
-        match &mut self.inside {
-            Some(inside) if inside.nested > 0 => inside.nested -= 1,
-            Some(_) => {
-                if let Some(inside) = self.inside.take() {
-                    return self.call(&inside, now);
-                }
-            }
-            None => {
-                let What::Program(name) = self.what(region) else { return Ok(()) };
-                if self.frames.last() == Some(&name) {
-                    self.frames.pop();
-                } else {
-                    self.to.leave("functions of the program that are left without being entered", 1);
-                }
-            }
+        if let Some(inside) = self.own().inside.as_mut().filter(|inside| inside.nested > 0) {
+            inside.nested -= 1;
+        } else if let Some(inside) = self.own().inside.take() {
+            return self.call(&inside, now);
+        } else if let What::Program(name) = self.what(region)
+            && self.own().frames.pop_if(|inner| *inner == name).is_none()
+        {
+            self.to.leave("functions of the program that are left without being entered", 1);
         }
         Ok(())
     }
@@ -179,8 +196,8 @@ impl<'a> Reading<'a> {
     fn call(&mut self, inside: &Inside<'a>, exit: i64) -> Result<()> {
         let times = (inside.enter, exit);
         let kind = inside.row.map(|row| row.kind);
-        if kind == Some(Kind::Restart) && inside.records.iter().any(|noted| begun(&noted.record).is_some()) {
-            return self.restart(inside, times);
+        if kind == Some(Kind::Restart) && self.restart(inside, times)? {
+            return Ok(());
         }
         let (name, row) = self.plain(inside);
         let mut parameters = Map::new();
@@ -231,30 +248,43 @@ impl<'a> Reading<'a> {
     }
 
     fn hand_over(&mut self, name: &str, times: (i64, i64), parameters: &Parameters) -> Result<()> {
-        let place = self.frames.iter().rev().copied().collect::<Vec<_>>().join(" < ");
+        let Thread { location: thread, ref frames, .. } = self.threads[self.thread];
+        let place = frames.iter().rev().copied().collect::<Vec<_>>().join(" < ");
         let site = if place.is_empty() { Site::Unknown } else { Site::Text(&place) };
-        let (rank, thread) = self.of;
-        let call = Call { rank, thread, name, site, error: 0, times: Some(times), parameters, partial: true };
+        let call = Call {
+            rank: self.rank,
+            thread,
+            name,
+            site,
+            error: 0,
+            times: Some(times),
+            parameters,
+            partial: true,
+        };
         self.to.call(&call).map_err(|what| anyhow!("location {thread}: {what}"))
     }
 
-    /// A start of persistent requests, whose making no record tells: as calls that begin such operations.
-    fn restart(&mut self, inside: &Inside<'_>, (enter, exit): (i64, i64)) -> Result<()> {
-        let mut from = enter;
+    /// A start of persistent requests, whose making no record tells: as calls that begin such operations. Whether there is one.
+    fn restart(&mut self, inside: &Inside<'_>, (enter, exit): (i64, i64)) -> Result<bool> {
+        let (mut from, mut is_told) = (enter, false);
         for noted in &inside.records {
             let name = match noted.record {
                 Record::Isend(..) => names::MPI_Isend,
                 Record::IrecvRequest(_) => names::MPI_Irecv,
+                Record::CollectiveRequest(_) => match self.completions.get(noted.at) {
+                    Some(Some(Record::CollectiveComplete(o, _))) => amounts::begin(o).unwrap_or_default(),
+                    _ => continue,
+                },
                 _ => continue,
             };
             let Some(row) = CallTable::builtin().by_name(name) else { continue };
-            self.to.leave("starts of persistent requests (MPI_Isend and MPI_Irecv stand for them)", 1);
+            self.to.leave(&format!("starts of persistent requests ({name} stands for them)"), 1);
             let (request, mut parameters) = (format!("r{}", noted.at), Map::new());
             self.add(row, noted, &request, &mut parameters);
             self.hand_over(name, (from, exit), &parameters)?;
-            from = exit;
+            (from, is_told) = (exit, true);
         }
-        Ok(())
+        Ok(is_told)
     }
 
     /// Adds what a record says of a call.
@@ -317,11 +347,11 @@ impl<'a> Reading<'a> {
 
     /// A request begins; how it ends is returned.
     fn begin(&mut self, id: Id, at: usize, name: &str) -> Option<Record> {
-        self.open.insert(id, (at, name.to_owned()));
+        self.open.insert(id, Open { at, name: name.to_owned(), by: self.thread });
         let completion = self.completions.get(at).copied().flatten();
         // A call that synchronises may complete an access before the one that waits for its request.
         if completion.is_none() || matches!(id, Id::Access(..)) {
-            self.untold.insert(at, (id, name.to_owned()));
+            self.own().untold.insert(at, (id, name.to_owned()));
         }
         completion
     }
@@ -346,7 +376,7 @@ impl<'a> Reading<'a> {
         self.communicator(o.comm, to);
         let o = &Operation { root: self.position(o.comm, o.root), ..*o };
         to.extend(amounts::root(o).map(|root| ("root".to_owned(), root)));
-        let (peers, me) = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.of.0));
+        let (peers, me) = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.rank));
         if amounts::add(row, o, peers, me, to) {
             self.to.leave("counts of each partner in operations (all the same)", 1);
         }
@@ -370,12 +400,12 @@ impl<'a> Reading<'a> {
         let mut completed: Vec<(String, Value)> = Vec::new();
         for Noted { record, .. } in records {
             let Some(id) = ended(record) else { continue };
-            let Some((at, name)) = self.open.remove(&id) else {
+            let Some(Open { at, name, by }) = self.open.remove(&id) else {
                 let is_request = matches!(id, Id::Request(_));
-                self.to.leave("ends of requests that no call of their thread has begun", is_request.into());
+                self.to.leave("ends of requests that no call of their rank has begun", is_request.into());
                 continue;
             };
-            self.untold.remove(&at);
+            self.threads[by].untold.remove(&at);
             let what = match record {
                 Record::Irecv(peer, _) => {
                     let source = self.position(peer.comm, peer.rank);
@@ -412,9 +442,9 @@ impl<'a> Reading<'a> {
         let all = row.slot("n").is_some();
         let most = if all { usize::MAX } else { 1 };
         while completed.len() < most {
-            let Some((at, (id, name))) = self.untold.pop_first() else { break };
+            let Some((at, (id, name))) = self.own().untold.pop_first() else { break };
             // The number may be another's by now.
-            if self.open.get(&id).is_some_and(|(other, _)| *other == at) {
+            if self.open.get(&id).is_some_and(|open| open.at == at) {
                 self.open.remove(&id);
             }
             self.to.leave("ends of requests (the next call that waits has them)", 1);
@@ -425,7 +455,7 @@ impl<'a> Reading<'a> {
 
     /// What is left when all events are read.
     pub(super) fn finish(self) {
-        if let Some(inside) = &self.inside {
+        for inside in self.threads.iter().filter_map(|thread| thread.inside.as_ref()) {
             self.to.leave(&format!("calls of {} that do not end", inside.name), 1);
         }
         self.to.leave("requests that are not complete at the end", self.open.len().to_u64());
@@ -447,10 +477,11 @@ mod tests {
             definitions.region(number, number, paradigm);
         }
         let (communicators, mut to) = (Communicators::default(), Importer::new(1, true));
-        let mut reading = Reading::new((&definitions, &communicators), &mut to, (0, 0), Vec::new());
+        let of = Known { definitions: &definitions, communicators: &communicators };
+        let mut reading = Reading::new(of, &mut to, &[(0, 0)], Vec::new());
         let (enters, leaves) = ([0, 1, 2].map(Record::Enter), [2, 1, 0].map(Record::Leave));
         for (record, time) in enters.into_iter().chain(leaves).zip(1..) {
-            reading.record(time, record).unwrap();
+            reading.record(0, time, record).unwrap();
         }
         let mut called = Vec::new();
         to.finish(|section| -> Result<()> {

@@ -104,8 +104,18 @@ impl Communicator {
     }
 }
 
+/// The communicators of an archive, by number.
+pub(super) type Communicators = HashMap<u32, Communicator, FixedState>;
+
+/// What is known of an archive when its events are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) definitions: &'a Definitions,
+    pub(super) communicators: &'a Communicators,
+}
+
 /// What all communicators of a rank are made of that are made of any; `None` if that is not one.
-pub(super) fn parent(of: &HashMap<u32, Communicator, FixedState>, rank: u32) -> Option<&Communicator> {
+pub(super) fn parent(of: &Communicators, rank: u32) -> Option<&Communicator> {
     let own = of.values().filter(|comm| comm.sides.iter().any(|side| side.contains(&rank)));
     let mut parents = own.filter_map(|comm| of.get(&comm.parent));
     let first = parents.next()?;
@@ -217,7 +227,7 @@ impl Definitions {
     }
 
     /// The communicators, by number, each of which the trace is told of.
-    pub(super) fn communicators(&self, to: &mut Importer) -> HashMap<u32, Communicator, FixedState> {
+    pub(super) fn communicators(&self, to: &mut Importer) -> Communicators {
         let (mut all, mut names) = (HashMap::default(), HashSet::new());
         for (number, name, groups, parent) in &self.comms {
             let mut inter = groups[0] != groups[1];
@@ -249,7 +259,7 @@ impl Definitions {
     }
 
     /// Says which windows, files and groups there are, and tells the trace of them.
-    pub(super) fn share(&mut self, comms: &HashMap<u32, Communicator, FixedState>, to: &mut Importer) {
+    pub(super) fn share(&mut self, comms: &Communicators, to: &mut Importer) {
         let text = |number: &u32| self.strings.get(number).filter(|text| !text.is_empty());
         let windows = self
             .windows
@@ -267,11 +277,11 @@ impl Definitions {
         self.shared_files = files.collect();
         for (of, comm) in self.windows.iter().map(|(number, [_, comm])| (&self.shared_windows[number], comm))
         {
-            describe(of, comms.get(comm), self.ranks.len(), Definition::Win, to);
+            describe(of, comms.get(comm), Definition::Win, to);
         }
         for (number, of) in &self.shared_files {
             let comm = self.handles.get(number).and_then(|[_, _, comm]| comms.get(comm));
-            describe(of, comm, self.ranks.len(), Definition::File, to);
+            describe(of, comm, Definition::File, to);
         }
         let of_comms: HashSet<u32> = self.comms.iter().flat_map(|(_, _, groups, _)| *groups).collect();
         for (number, members) in self.groups.iter().filter(|(number, _)| !of_comms.contains(number)) {
@@ -323,16 +333,12 @@ fn shared(kind: &str, number: u32, called: Option<&String>, comm: Option<&Commun
 fn describe(
     of: &Shared,
     comm: Option<&Communicator>,
-    world: usize,
     what: fn(SharedObject) -> Definition,
     to: &mut Importer,
 ) {
     let object = |members| what(SharedObject { kind: of.name.clone(), comm: 0, members });
     if of.comm.as_deref() == Some(SELF) {
-        for rank in (0..).take(world) {
-            to.define(&of.name, Some([rank].into_iter().collect()), 0, object([rank].into_iter().collect()));
-        }
-        return;
+        return to.define_alone(&of.name, object(RankSeq::default()));
     }
     let members = comm.map(|comm| comm.sides[0].iter().copied().collect());
     to.define(&of.name, None, 0, object(members.unwrap_or_default()));
@@ -352,5 +358,52 @@ fn define(of: &Communicator, to: &mut Importer) {
         to.define(&of.name, Some(b.iter().copied().collect()), 0, comm(b, seq(a)));
     } else {
         to.define(&of.name, None, 0, comm(a, RankSeq::default()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use anyhow::anyhow;
+    use serde_json::json;
+    use st_import::{Call, Site};
+
+    use super::*;
+
+    /// Members of the window that the call of a rank names.
+    fn members(of: &st_model::section::Section) -> Vec<i64> {
+        let (_, win) = &of.tables.wins[0].of[0];
+        win.content.members.iter().collect()
+    }
+
+    #[test]
+    fn windows_of_one_rank_alone_are_told_once_for_all_ranks() {
+        let (world, windows) = (100_000, 100);
+        let mut definitions = Definitions::default();
+        definitions.group(0, COMM_LOCATIONS, &(0..world).collect::<Vec<_>>());
+        definitions.group(1, COMM_SELF, &[]);
+        definitions.comm(0, 0, [1, 1], u32::MAX);
+        (0..windows).for_each(|number| definitions.define_window(number, 0, 0));
+        let mut to = Importer::new(narrow(world), true);
+        let communicators = definitions.communicators(&mut to);
+        let begin = Instant::now();
+        definitions.share(&communicators, &mut to);
+        assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+        for rank in [3, 7] {
+            let parameters = json!({"win": definitions.window(5).unwrap().name});
+            let parameters = parameters.as_object().unwrap();
+            let times = Some((0, 1));
+            let (site, name) = (Site::Unknown, "MPI_Win_fence");
+            let call = Call { rank, thread: 0, name, site, error: 0, times, parameters, partial: true };
+            to.call(&call).map_err(|what| anyhow!(what)).unwrap();
+        }
+        let mut all = Vec::new();
+        to.finish(|section| {
+            all.push(members(&section));
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        assert_eq!(all, [[3], [7]]);
     }
 }

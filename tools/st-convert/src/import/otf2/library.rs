@@ -12,10 +12,10 @@ use libloading::Library;
 use st_cli::InvalidStream;
 
 use super::callbacks::{
-    OnAccess, OnAsked, OnAtomic, OnClock, OnCollective, OnComm, OnCompleted, OnFence, OnFile, OnFileOpen,
-    OnGroup, OnGroupSync, OnHandle, OnInterComm, OnLocation, OnLock, OnMessage, OnNode, OnOperation,
-    OnOperationBegin, OnOperationComplete, OnParadigm, OnProcess, OnRegion, OnRegionEvent, OnRelease,
-    OnRequest, OnShared, OnString, OnWindow, Take, access_complete, access_local, access_remote, atomic,
+    Batch, OnAccess, OnAsked, OnAtomic, OnClock, OnCollective, OnComm, OnCompleted, OnFence, OnFile,
+    OnFileOpen, OnGroup, OnGroupSync, OnHandle, OnInterComm, OnLocation, OnLock, OnMessage, OnNode,
+    OnOperation, OnOperationBegin, OnOperationComplete, OnParadigm, OnProcess, OnRegion, OnRegionEvent,
+    OnRelease, OnRequest, OnShared, OnString, OnWindow, access_complete, access_local, access_remote, atomic,
     cancelled, clock, collective, collective_request, comm, completed, enter, fence, file, file_close,
     file_open, get, group, group_sync, handle, inter_comm, irecv, irecv_request, isend, isend_complete,
     leave, location, node, operation_begin, operation_complete, paradigm, process, put, recv, region,
@@ -46,7 +46,7 @@ functions! {
     open_events = "Reader_OpenEvtFiles"(Handle) -> c_int;
     events = "Reader_GetEvtReader"(Handle, u64) -> Handle;
     register_events = "Reader_RegisterEvtCallbacks"(Handle, Handle, Handle, Handle) -> c_int;
-    read_events = "Reader_ReadAllLocalEvents"(Handle, Handle, *mut u64) -> c_int;
+    read_events = "Reader_ReadLocalEvents"(Handle, Handle, u64, *mut u64) -> c_int;
     close_events = "Reader_CloseEvtReader"(Handle, Handle) -> c_int;
     new_global = "GlobalDefReaderCallbacks_New"() -> Handle;
     delete_global = "GlobalDefReaderCallbacks_Delete"(Handle) -> ();
@@ -258,17 +258,15 @@ impl Archive {
         self.check(unsafe { (f.open_events)(of) })
     }
 
-    /// Hands over the events of a location that was chosen, in their order.
-    pub(super) fn events(&self, location: u64, mut to: impl FnMut(u64, Record) -> Result<()>) -> Result<()> {
+    /// Begins to read the events of a location that was chosen.
+    pub(super) fn events(&self, location: u64) -> Result<Events<'_>> {
         let (f, of) = (&self.functions, self.reader.as_ptr());
-        let (mut take, mut read) = (Take { take: &mut to, failed: None }, 0u64);
         // SAFETY: the reader is open, and so are its files of events.
-        let events = unsafe { (f.events)(of, location) };
-        if events.is_null() {
-            return Err(anyhow!("location {location}: the OTF2 library cannot read its events"));
-        }
-        // SAFETY: as in `definitions`; the reader of events is closed after that.
-        let code = unsafe {
+        let reader = NonNull::new(unsafe { (f.events)(of, location) });
+        let reader =
+            reader.ok_or_else(|| anyhow!("location {location}: the OTF2 library cannot read its events"))?;
+        // SAFETY: callbacks have the types of the headers.
+        let callbacks = unsafe {
             let set = (f.new_events)();
             (f.on_enter)(set, enter);
             (f.on_leave)(set, leave);
@@ -283,16 +281,65 @@ impl Archive {
             (f.on_collective_request)(set, collective_request);
             (f.on_collective_complete)(set, completed);
             f.on_accesses(set);
-            (f.register_events)(of, events, set, (&raw mut take).cast());
-            (f.delete_events)(set);
-            let code = (f.read_events)(of, events, &raw mut read);
-            (f.close_events)(of, events);
-            code
+            set
         };
-        if let Some(failed) = take.failed {
-            return Err(failed);
+        Ok(Events { archive: self, location, reader: Some(reader), callbacks, batch: Batch::default() })
+    }
+}
+
+/// Events of a location that are read at a time.
+const TOGETHER: u64 = 256;
+
+/// The events of a location, in their order.
+pub(super) struct Events<'a> {
+    archive: &'a Archive,
+    location: u64,
+    /// Until all events are read.
+    reader: Option<NonNull<c_void>>,
+    callbacks: Handle,
+    batch: Batch,
+}
+
+impl Events<'_> {
+    /// When the next event is; `None` if there is none.
+    pub(super) fn time(&mut self) -> Result<Option<u64>> {
+        let (f, of) = (&self.archive.functions, self.archive.reader.as_ptr());
+        while let Some(reader) = self.reader.filter(|_| self.batch.is_empty()) {
+            let mut read = 0u64;
+            // SAFETY: both readers are open, callbacks are deleted with them, and nothing else uses the batch while they are called.
+            let code = unsafe {
+                (f.register_events)(of, reader.as_ptr(), self.callbacks, (&raw mut self.batch).cast());
+                (f.read_events)(of, reader.as_ptr(), TOGETHER, &raw mut read)
+            };
+            self.archive.check(code).map_err(|e| e.context(format!("location {}: events", self.location)))?;
+            // Behind the last one the library finds an error. Many threads have few events, and each reader an open file.
+            if read < TOGETHER {
+                self.close();
+            }
         }
-        self.check(code).map_err(|e| e.context(format!("location {location}: events")))
+        Ok(self.batch.front().map(|(time, _)| *time))
+    }
+
+    /// The event whose time was asked for.
+    pub(super) fn take(&mut self) -> Option<(u64, Record)> {
+        self.batch.pop_front()
+    }
+
+    fn close(&mut self) {
+        let f = &self.archive.functions;
+        if let Some(reader) = self.reader.take() {
+            // SAFETY: both readers are open, and nobody uses that of events or the callbacks again.
+            unsafe {
+                (f.delete_events)(self.callbacks);
+                (f.close_events)(self.archive.reader.as_ptr(), reader.as_ptr());
+            }
+        }
+    }
+}
+
+impl Drop for Events<'_> {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -5,12 +5,15 @@
 
 mod accesses;
 mod amounts;
+mod anchor;
 mod callbacks;
 mod calls;
 mod definitions;
 mod library;
 mod requests;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -19,10 +22,11 @@ use st_import::Importer;
 use st_model::header::{Clock, Header};
 
 use self::calls::Reading;
+use self::definitions::Known;
 use self::library::Archive;
 use self::requests::Survey;
 use super::source::{Imported, Opened, Source};
-use crate::otf2::{NAME, PROGRAM, SIDES};
+use crate::otf2::{NAME, PROGRAM, Record, SIDES};
 
 pub(super) const SOURCE: Source = Source { name: "otf2", is: |path, begin| is_archive(path, begin), read };
 
@@ -67,6 +71,7 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let [input] = inputs else { bail!(UsageError("one archive of OTF2 at a time".into())) };
     let anchor = anchor(&input.path)?;
     let name = anchor.display().to_string();
+    anchor::check(&anchor).with_context(|| name.clone())?;
     let archive = Archive::open(&anchor).with_context(|| name.clone())?;
     let wrong = |e: anyhow::Error| InvalidStream(format!("{name}: {e:#}"));
     let mut definitions = archive.definitions().map_err(wrong)?;
@@ -83,17 +88,9 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let located = definitions.located();
     let all: Vec<u64> = located.iter().map(|(_, location)| *location).collect();
     archive.select(&all).map_err(wrong)?;
-    for (rank, location) in located {
-        let mut survey = Survey::default();
-        let first = archive.events(location, |_, record| {
-            survey.record(&record);
-            Ok(())
-        });
-        first.map_err(wrong)?;
-        let of = (&definitions, &communicators);
-        let mut reading = Reading::new(of, &mut importer, (rank, location), survey.completions);
-        archive.events(location, |time, record| reading.record(time, record)).map_err(wrong)?;
-        reading.finish();
+    let of = Known { definitions: &definitions, communicators: &communicators };
+    for threads in located.chunk_by(|(a, _), (b, _)| a == b) {
+        read_rank(&archive, threads, of, &mut importer).map_err(wrong)?;
     }
     if importer.is_empty() {
         bail!(InvalidStream(format!("{name}: there is no call of MPI in it")));
@@ -106,4 +103,56 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
         ..Header::default()
     };
     Ok(Imported { header, steps: Vec::new(), importer })
+}
+
+/// Reads the events of a rank's threads: one after the other, or in the order of their times if one completes what another has begun.
+fn read_rank(archive: &Archive, threads: &[(u32, u64)], of: Known<'_>, to: &mut Importer) -> Result<()> {
+    let all: Vec<(usize, u64)> = threads.iter().map(|(_, location)| *location).enumerate().collect();
+    let mut parts: Vec<_> = all.chunks(1).collect();
+    let mut survey = survey(archive, &parts)?;
+    if survey.is_begun_elsewhere && parts.len() > 1 {
+        parts = vec![&all];
+        survey = self::survey(archive, &parts)?;
+    }
+    let mut reading = Reading::new(of, to, threads, survey.completions);
+    for part in parts {
+        in_time(archive, part, |thread, time, record| reading.record(thread, time, record))?;
+    }
+    reading.finish();
+    Ok(())
+}
+
+/// How the requests of a rank end, of whose threads those of a part may complete each other's.
+fn survey(archive: &Archive, parts: &[&[(usize, u64)]]) -> Result<Survey> {
+    let mut survey = Survey::default();
+    for part in parts {
+        survey.next_thread();
+        in_time(archive, part, |_, _, record| {
+            survey.record(&record);
+            Ok(())
+        })?;
+    }
+    Ok(survey)
+}
+
+/// Hands over the events of threads, which have a number and a location each, in the order of their times.
+fn in_time(
+    archive: &Archive,
+    threads: &[(usize, u64)],
+    mut to: impl FnMut(usize, u64, Record) -> Result<()>,
+) -> Result<()> {
+    let (mut all, mut next) = (Vec::with_capacity(threads.len()), BinaryHeap::new());
+    for (at, (_, location)) in threads.iter().enumerate() {
+        let mut events = archive.events(*location)?;
+        next.extend(events.time()?.map(|time| Reverse((time, at))));
+        all.push(events);
+    }
+    while let Some(Reverse((_, at))) = next.pop() {
+        let (events, (thread, _)) = (&mut all[at], threads[at]);
+        if let Some((time, record)) = events.take() {
+            to(thread, time, record)?;
+        }
+        next.extend(events.time()?.map(|time| Reverse((time, at))));
+    }
+    Ok(())
 }

@@ -46,20 +46,30 @@ pub(super) fn ended(record: &Record) -> Option<Id> {
     }
 }
 
-/// Finds how requests end.
+/// Finds how the requests of a rank end.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     open: HashMap<Id, usize, FixedState>,
     pub(super) completions: Completions,
+    /// Something ends that was not begun before, in what was read.
+    pub(super) is_begun_elsewhere: bool,
 }
 
 impl Survey {
+    /// Another thread is read, which does not complete what those before have begun.
+    pub(super) fn next_thread(&mut self) {
+        self.open.clear();
+    }
+
     pub(super) fn record(&mut self, record: &Record) {
         if let Some(id) = begun(record) {
             self.open.insert(id, self.completions.len());
             self.completions.push(None);
-        } else if let Some(at) = ended(record).and_then(|id| self.open.remove(&id)) {
-            self.completions[at] = Some(*record);
+        } else if let Some(id) = ended(record) {
+            match self.open.remove(&id) {
+                Some(at) => self.completions[at] = Some(*record),
+                None => self.is_begun_elsewhere = true,
+            }
         }
     }
 }
