@@ -290,8 +290,11 @@ impl State {
                 self.open.insert((end.channel.group, side, end.channel.to));
             }
             Operation::Part(part) => self.part(current, &part),
-            // Requests that one thread makes another may complete.
-            Operation::Incomplete(_) | Operation::Unknown(_) if current.several => {}
+            // What one thread starts another may complete: told there, for a replay cannot.
+            Operation::Incomplete(_) if current.several => {}
+            Operation::Unknown(sym) if current.several => {
+                self.loose(Loose::Elsewhere, current.rank, place(sym))
+            }
             Operation::Incomplete(sym) => self.loose(Loose::Incomplete, current.rank, place(sym)),
             Operation::Unknown(sym) => self.loose(Loose::Unknown, current.rank, place(sym)),
             Operation::Unmade(sym) => self.loose(Loose::Unmade, current.rank, place(sym)),

@@ -1,7 +1,7 @@
 //! From the command line to running ranks: inside a job by becoming its engine, outside by starting `mpirun`.
 
 use st_model::num::narrow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
@@ -60,7 +60,7 @@ fn run(args: &Args) -> Result<Ended> {
     }
     let spooled = spool(&args.trace, args)?;
     let trace = spooled.as_ref().map_or(args.trace.as_path(), |file| file.path());
-    let (preflight, whole) = survey(trace, args)?;
+    let (preflight, whole) = survey_under(trace, args)?;
     remark(&preflight, &whole, args);
     let header = whole.header;
     if args.list {
@@ -72,8 +72,35 @@ fn run(args: &Args) -> Result<Ended> {
         return Ok(Ended::Here(if first { verdict(trace, &preflight, &header, args)? } else { Status::Ok }));
     }
     check(&preflight, &header, args)?;
-    let recorded = Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour);
-    start(args, trace, recorded, preflight.world(&header))
+    start(args, trace, recorded(&header), preflight.world(&header))
+}
+
+/// Looks at the whole trace; where only that is wished, also for functions that the MPI does not have.
+fn survey_under(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
+    let (preflight, whole) = survey(trace, args)?;
+    if !args.list && !args.check {
+        return Ok((preflight, whole));
+    }
+    // Without an engine nothing is known of it.
+    let lacking =
+        choose(args.mpi, recorded(&whole.header)).ok().map(|mpi| lacking(mpi, preflight.functions()));
+    match lacking.transpose()?.filter(|lacking| !lacking.is_empty()) {
+        Some(lacking) => survey_without(trace, args, lacking),
+        None => Ok((preflight, whole)),
+    }
+}
+
+/// Which of these functions an MPI does not have: what is linked to it says so.
+fn lacking(mpi: Mpi, functions: &BTreeSet<String>) -> Result<HashSet<String>> {
+    let file = mpi.find(engine::ENGINE)?;
+    let asked = Command::new(&file).arg(engine::LACKING).args(functions).output();
+    let answer = asked.with_context(|| format!("{}: cannot start", file.display()))?;
+    Ok(String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect())
+}
+
+/// The MPI under which the program ran.
+fn recorded(header: &Header) -> Option<Mpi> {
+    Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour)
 }
 
 /// Looks at the whole trace.
@@ -82,7 +109,12 @@ fn run(args: &Args) -> Result<Ended> {
 ///
 /// If it cannot be read.
 pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
-    let mut preflight = Preflight::new(args.io.is_some());
+    survey_without(trace, args, HashSet::new())
+}
+
+/// The same under an MPI without these functions.
+fn survey_without(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<(Preflight, Whole)> {
+    let mut preflight = Preflight::new(args.io.is_some()).under(lacking);
     let left_out = args.skip_unsupported.then_some(LeftOut { files: args.io.is_none() });
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut found = HashSet::new();

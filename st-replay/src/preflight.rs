@@ -1,8 +1,9 @@
 //! What must be known before the first call is made: can this trace be replayed here at all?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use st_cli::counted;
+use st_model::calls::CallTable;
 use st_model::header::Header;
 use st_model::project::Error;
 use st_model::ranklist::RankList;
@@ -10,11 +11,16 @@ use st_model::section::{Section, Symbol};
 
 use crate::check::Verdict;
 use crate::coupling;
-use crate::supported::{asks_for_parent, is_replayed, is_supported, name_of, needs_files};
+use crate::supported::{
+    asks_for_parent, is_replayed, is_supported, is_wide, may_be_wide, name_of, needs_files,
+};
 use crate::threads::Threads;
 
 /// Name of the pseudo call under which calls of further threads are listed.
 pub const OTHER_THREADS: &str = "calls of threads other than the first";
+
+/// What is said behind the names of functions whose calls have numbers that do not fit.
+pub const WIDE: &str = "with more than a C int holds";
 
 /// A function that is recorded but cannot be replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +36,10 @@ pub struct Unsupported {
 pub struct Preflight {
     /// Whether there is a place for files.
     files: bool,
+    /// Functions that the MPI to replay under does not have.
+    lacking: HashSet<String>,
+    /// Functions that a replay makes calls of.
+    functions: BTreeSet<String>,
     left_out_files: bool,
     unsupported: BTreeMap<String, u64>,
     ranks: RankList,
@@ -49,6 +59,18 @@ impl Preflight {
         Self { files, ..Self::default() }
     }
 
+    /// The same under an MPI that does not have these functions.
+    #[must_use]
+    pub fn under(self, lacking: HashSet<String>) -> Self {
+        Self { lacking, ..self }
+    }
+
+    /// Functions that a replay makes calls of, where the MPI has them.
+    #[must_use]
+    pub fn functions(&self) -> &BTreeSet<String> {
+        &self.functions
+    }
+
     /// Looks at a section.
     /// *Cost:* one pass over its calls if it has unsupported ones or threads, else its symbols.
     ///
@@ -64,8 +86,14 @@ impl Preflight {
         let files = self.files;
         let left_out = |s: &Symbol| !files && needs_files(s);
         self.left_out_files |= section.symbols.iter().any(left_out);
-        let suspect: Vec<bool> =
-            section.symbols.iter().map(|s| !is_supported(s) || asks_for_parent(s) || left_out(s)).collect();
+        let row = |s: &Symbol| CallTable::builtin().get(s.call).filter(|_| s.error == 0);
+        self.functions.extend(section.symbols.iter().filter_map(row).map(|row| row.base().to_owned()));
+        let Self { lacking, unsupported, .. } = self;
+        let lacks = |s: &Symbol| row(s).is_some_and(|row| lacking.contains(row.base()));
+        let suspect =
+            |s: &Symbol| !is_supported(s) || asks_for_parent(s) || left_out(s) || may_be_wide(s) || lacks(s);
+        let suspect: Vec<bool> = section.symbols.iter().map(suspect).collect();
+        let mut count = |name: String| *unsupported.entry(name).or_insert(0) += 1;
         for (index, thread) in section.threads.iter().enumerate() {
             for rank in thread.ranks.iter() {
                 let left_out_thread = index > 0 && Threads::of(section, rank)?.is_none();
@@ -76,21 +104,20 @@ impl Preflight {
                 let mut words = Vec::new();
                 while let Some(sym) = calls.next_call(&mut words)? {
                     if left_out_thread {
-                        self.count(OTHER_THREADS.into());
+                        count(OTHER_THREADS.into());
                     } else if suspect.get(sym as usize) == Some(&true) {
                         let symbol = &section.symbols[sym as usize];
-                        if left_out(symbol) || !is_replayed(symbol, &words) {
-                            self.count(name_of(symbol, &section.tables));
+                        let name = || name_of(symbol, &section.tables);
+                        if left_out(symbol) || lacks(symbol) || !is_replayed(symbol, &words) {
+                            count(name());
+                        } else if row(symbol).is_some_and(|row| is_wide(row, &words)) {
+                            count(format!("{} {WIDE}", name()));
                         }
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    fn count(&mut self, name: String) {
-        *self.unsupported.entry(name).or_insert(0) += 1;
     }
 
     /// The unsupported calls seen, ordered by name.
@@ -204,5 +231,30 @@ mod tests {
         assert_eq!(preflight.world(&Header::default()), 3);
         assert_eq!(preflight.world(&Header { world: 4, ..Header::default() }), 4);
         assert_eq!(preflight.missing(4).iter().collect::<Vec<_>>(), [1, 3]);
+    }
+
+    #[test]
+    fn what_is_too_large_or_not_there_is_counted() {
+        let mut recorder = RankRecorder::new(0, Options::default());
+        let (thread, site) = (recorder.open_thread(0), recorder.sites.stack(Vec::new()));
+        // count type dest tag comm; partition request
+        let calls: [(&str, &[i64]); 4] = [
+            ("MPI_Send_c", &[2_200_000_000, 0, 1, 0, 0]),
+            ("MPI_Send_c", &[2, 0, 1, 0, 0]),
+            ("MPI_Pready", &[0, 0]),
+            ("MPI_Send", &[2, 0, 1, 0, 0]),
+        ];
+        for (name, words) in calls {
+            let sym = recorder.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
+            recorder.record(thread, sym, words, 0, 0);
+        }
+        let mut preflight = Preflight::default().under(HashSet::from(["MPI_Pready".to_owned()]));
+        preflight.see(&recorder.finish("host")).unwrap();
+        let found = summary(&preflight.unsupported());
+        assert_eq!(
+            found,
+            "2 calls cannot be replayed: MPI_Pready (1), MPI_Send_c with more than a C int holds (1)"
+        );
+        assert!(preflight.functions().contains("MPI_Send"));
     }
 }

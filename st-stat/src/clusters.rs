@@ -26,7 +26,7 @@ use st_reduce::tree::Tree;
 use st_stream::json::{bare, word};
 use st_stream::{Trace, WriteOptions};
 
-use crate::calls::called;
+use crate::calls::{called, function};
 use crate::table::{Cell, Column, Table};
 
 /// Calls that are compared before two ranks are taken for alike.
@@ -111,7 +111,7 @@ fn structure(section: &Section, rank: u32) -> Structure {
 }
 
 /// What a symbol is in any section.
-fn identity(section: &Section, sym: Sym) -> (u64, u128) {
+pub(crate) fn identity(section: &Section, sym: Sym) -> (u64, u128) {
     let Some(s) = section.symbols.get(sym as usize) else { return (0, 0) };
     let site = section.sites.get(s.site).map_or(0, |s| s.id);
     (u64::from(s.call.0) | u64::from(s.error) << 16, site)
@@ -137,7 +137,10 @@ pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Resul
             let unlike = match before {
                 None => Cell::none(),
                 // Main clusters differ in calls, whatever their parameters.
-                Some(b) => Cell::text(difference(sub, b, (k > 0).then_some(asked), sites)?),
+                Some(b) => {
+                    let [text, brief] = difference(sub, b, (k > 0).then_some(asked), sites)?;
+                    Cell { brief: Some(brief), ..Cell::text(text) }
+                }
             };
             let number = |n: usize| Cell::count(n.to_u64());
             rows.push(vec![
@@ -173,14 +176,21 @@ pub(crate) fn letters(n: usize) -> String {
 }
 
 /// The first call in which the lowest ranks of two clusters differ. `words`: whether parameters are compared, and whether what
-/// ranks asked of their own place is.
-fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: Option<bool>, sites: &CallSites) -> Result<String> {
-    let (Some(a), Some(b)) = (mine.ranks.lowest(), theirs.ranks.lowest()) else { return Ok(String::new()) };
+/// ranks asked of their own place is. With places and without.
+fn difference(
+    mine: &Sub<'_>,
+    theirs: &Sub<'_>,
+    words: Option<bool>,
+    sites: &CallSites,
+) -> Result<[String; 2]> {
+    let (Some(a), Some(b)) = (mine.ranks.lowest(), theirs.ranks.lowest()) else {
+        return Ok(Default::default());
+    };
     let threads = mine.section.threads.len().max(theirs.section.threads.len());
     let mut left = MOST;
     for thread in 0..threads {
         let calls = (mine.section.project(thread, a), theirs.section.project(thread, b));
-        let (Some(x), Some(y)) = calls else { return Ok(format!("thread {thread}")) };
+        let (Some(x), Some(y)) = calls else { return Ok([(); 2].map(|()| format!("thread {thread}"))) };
         let sides = [(mine.section, a), (theirs.section, b)];
         let mut pair = Pair { sides, words, left: &mut left };
         if let Some(text) = pair.first(x, y, sites)? {
@@ -188,7 +198,13 @@ fn difference(mine: &Sub<'_>, theirs: &Sub<'_>, words: Option<bool>, sites: &Cal
         }
     }
     let what = if left == 0 { "nothing in the first calls" } else { "the order in which values come" };
-    Ok(what.into())
+    Ok([what; 2].map(str::to_owned))
+}
+
+/// What is said of two functions, with their places and without; of one function with them.
+fn both(mine: [String; 2], theirs: [String; 2], say: &dyn Fn(&str, &str) -> String) -> [String; 2] {
+    let brief = usize::from(mine[1] != theirs[1]);
+    [0, brief].map(|i| say(&mine[i], &theirs[i]))
 }
 
 /// Two ranks that are compared.
@@ -205,27 +221,28 @@ impl Pair<'_, '_> {
         mut x: Projection<'_>,
         mut y: Projection<'_>,
         sites: &CallSites,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<[String; 2]>> {
         let (mut v, mut w) = (Vec::new(), Vec::new());
         while *self.left > 0 {
             *self.left -= 1;
             let at = x.index() + 1;
             let calls = [x.next_call(&mut v)?, y.next_call(&mut w)?];
             let [Some(a), Some(b)] = calls else {
-                let name = |k: usize| calls[k].map_or_else(|| "the end".into(), |s| self.name(k, s, sites));
-                return Ok(calls
-                    .iter()
-                    .any(Option::is_some)
-                    .then(|| format!("call {at}: {}, not {}", name(0), name(1))));
+                let end = || ["the end"; 2].map(str::to_owned);
+                let name = |k: usize| calls[k].map_or_else(end, |s| self.name(k, s, sites));
+                let differ = || both(name(0), name(1), &|a, b| format!("call {at}: {a}, not {b}"));
+                return Ok(calls.iter().any(Option::is_some).then(differ));
             };
             if identity(self.sides[0].0, a) != identity(self.sides[1].0, b) {
-                let (mine, theirs) = (self.name(0, a, sites), self.name(1, b, sites));
-                return Ok(Some(format!("call {at}: {mine}, not {theirs}")));
+                let names = (self.name(0, a, sites), self.name(1, b, sites));
+                return Ok(Some(both(names.0, names.1, &|a, b| format!("call {at}: {a}, not {b}"))));
             }
             if self.words.is_some_and(|asked| self.tells_apart(a, asked))
                 && let Some((slot, mine, theirs)) = self.first_word((a, &v), (b, &w))
             {
-                return Ok(Some(format!("{}: {slot} {mine}, not {theirs}", self.name(0, a, sites))));
+                return Ok(Some(
+                    self.name(0, a, sites).map(|name| format!("{name}: {slot} {mine}, not {theirs}")),
+                ));
             }
         }
         Ok(None)
@@ -235,10 +252,11 @@ impl Pair<'_, '_> {
         self.sides[0].0.symbols.get(sym as usize).is_some_and(|s| tells_apart(s.call, asked))
     }
 
-    fn name(&self, side: usize, sym: Sym, sites: &CallSites) -> String {
+    /// A function with the place that it is called from, and without.
+    fn name(&self, side: usize, sym: Sym, sites: &CallSites) -> [String; 2] {
         let section = self.sides[side].0;
-        let Some(s) = section.symbols.get(sym as usize) else { return String::new() };
-        called(section, s, sites)
+        let Some(s) = section.symbols.get(sym as usize) else { return Default::default() };
+        [called(section, s, sites), function(s.call, &section.tables)]
     }
 
     /// The first slot in which two calls of the same kind differ, and what either has there.

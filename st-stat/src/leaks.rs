@@ -63,6 +63,10 @@ fn remark(leaks: &Leaks, warn: impl Fn(String)) {
             "ranks paused recording (MPI_Pcontrol): of what they made only requests made after it are listed",
         ),
         (leaks.elsewhere, "completions of requests of other threads: these are listed as never completed"),
+        (
+            leaks.outside,
+            "messages from or to processes of other jobs: whether these are received is not looked at",
+        ),
     ];
     remarks.iter().filter(|(n, _)| *n > 0).for_each(|(n, what)| warn(format!("{} {what}", grouped(*n))));
 }

@@ -83,9 +83,12 @@ fn named(of: &Explaining, result: Result<Status>) -> Result<Status> {
     })
 }
 
-/// The command that a word is like, as clap finds it for words that can be nothing else.
+/// The command that a word is like, as clap finds it for words that can be nothing else: files have dots and slashes in their names, and
+/// a word that is spelt otherwise in more than half of its letters is something else.
 fn meant(word: &str) -> Option<String> {
-    calls::like(word, Args::command().get_subcommands().map(|c| c.get_name().to_owned()))
+    let near = |name: &String| strsim::normalized_damerau_levenshtein(word, name) >= 0.5;
+    let names = Args::command().get_subcommands().map(|c| c.get_name().to_owned()).collect::<Vec<_>>();
+    calls::like(word, names).filter(|name| near(name) && !word.contains(['.', '/']))
 }
 
 /// A command line, as it is typed, with its command before all else.

@@ -3,7 +3,8 @@
 use st_cli::{counted, wrapped};
 use st_model::calls::names;
 use st_model::num::{Exact, float};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write};
 use std::mem::discriminant;
 
@@ -16,6 +17,7 @@ use st_model::sketch::Shape;
 use st_model::tree::{FlatTree, Item};
 
 use crate::calls::{function, is_start_up};
+use crate::clusters::identity;
 use crate::ended;
 use crate::profile::Profile;
 use crate::table::{Cell, Column, Table, bytes, grouped};
@@ -162,9 +164,7 @@ impl Facts {
     fn structure(&mut self, sections: &[(Section, Profile)]) {
         let trees = || sections.iter().flat_map(|(s, _)| &s.threads).map(|t| &t.tree);
         let nodes: usize = trees().map(|t| t.items().len()).sum();
-        let threads = sections.iter().flat_map(|(s, _)| &s.threads);
-        let bodies = threads.flat_map(|t| t.tree.items().iter().zip(&t.counts));
-        let loops = bodies.filter(|(item, n)| matches!(item, Item::Body { .. }) && repeats(n)).count();
+        let loops = loops(sections.iter().map(|(s, _)| s));
         let depth = trees().map(depth).max().unwrap_or(0);
         let of =
             |s: &Section| s.symbols.iter().filter_map(|y| s.sites.get(y.site)).map(|site| site.id).collect();
@@ -277,6 +277,35 @@ impl Times {
 }
 
 /// Whether some rank executes a node more than once at a visit.
+/// How many loops there are: those around the same calls in sections of several ranks are the same, as call sites are.
+fn loops<'a>(sections: impl Iterator<Item = &'a Section>) -> usize {
+    let mut most: HashMap<u64, usize> = HashMap::new();
+    for section in sections {
+        let mut own: HashMap<u64, usize> = HashMap::new();
+        for thread in &section.threads {
+            let items = thread.tree.items();
+            for (i, (item, _)) in
+                items.iter().zip(&thread.counts).enumerate().filter(|(_, (_, n))| repeats(n))
+            {
+                let Item::Body { below } = item else { continue };
+                let mut hasher = DefaultHasher::new();
+                for item in items.iter().skip(i + 1).take(below.to_usize()) {
+                    match item {
+                        Item::Leaf { sym } => identity(section, *sym).hash(&mut hasher),
+                        Item::Body { below } => below.hash(&mut hasher),
+                    }
+                }
+                *own.entry(hasher.finish()).or_default() += 1;
+            }
+        }
+        for (key, n) in own {
+            let most = most.entry(key).or_default();
+            *most = n.max(*most);
+        }
+    }
+    most.into_values().sum()
+}
+
 fn repeats(counts: &Elastic) -> bool {
     counts.streams.iter().any(|stream| !matches!(stream.constant(), Some(0 | 1)))
 }

@@ -18,6 +18,9 @@ use crate::{Elsewhere, Launch, Mpi, Status, report, stdout};
 /// File name of the engine.
 pub const ENGINE: &str = "st-engine";
 
+/// Under its own name and with this option, it says which of the functions named behind have no place in its MPI.
+pub const LACKING: &str = "--lacking";
+
 /// A program, from its command line to its exit status.
 pub fn start<A: Parser>(tool: &str, run: impl FnOnce(&A) -> Result<Status>) -> ExitCode {
     match parse(tool) {

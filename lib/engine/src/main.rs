@@ -1,12 +1,14 @@
 //! What a program becomes inside an MPI job: the one that it is started as ([`st_cli::engine`]).
 
 use std::env;
+use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
 use st_cli::transport::Transport;
-use st_cli::{ByName, Status, UsageError, engine};
+use st_cli::{ByName, Output, Status, UsageError, engine};
 use st_engine::{job, replay};
 use st_sync::team::Team;
 
@@ -21,6 +23,9 @@ fn main() -> ExitCode {
         st_merge::NAME => stage(st_merge::NAME, st_merge::run_in),
         st_replay::TOOL => replay::main(),
         st_sync::NAME => stage(st_sync::NAME, |args, job| st_sync::run_in(args, &mut Team::of(job))),
+        _ if env::args_os().nth(1).is_some_and(|option| option == engine::LACKING) => {
+            st_cli::report(engine::ENGINE, lacking())
+        }
         _ => st_cli::report(engine::ENGINE, Err(UsageError(usage()).into())),
     }
 }
@@ -34,6 +39,14 @@ fn stage<A: Parser>(
         Ok(args) => job::run(tool, |job| work(&args, job)),
         Err(code) => code,
     }
+}
+
+/// Says which of the functions that are named this MPI does not have.
+fn lacking() -> anyhow::Result<Status> {
+    let mut out = Output::text(Path::new("-"))?;
+    env::args().skip(2).filter(|name| !replay::exists(name)).try_for_each(|name| writeln!(out, "{name}"))?;
+    out.commit()?;
+    Ok(Status::Ok)
 }
 
 fn usage() -> String {

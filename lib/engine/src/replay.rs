@@ -50,6 +50,7 @@ use st_replay::preflight::Preflight;
 use st_replay::whatif::placement;
 use st_replay::{TOOL, launch, load};
 
+pub use crate::replay::optional::exists;
 use crate::replay::play::{Assignment, Prepared};
 
 /// Runs the program: one rank of a replay.

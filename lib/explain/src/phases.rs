@@ -114,9 +114,9 @@ impl Loop {
         [0, (all - n) / 2, all - n].map(|from| sum(self.turns.get(from..from + n).unwrap_or(&[])))
     }
 
-    /// How much longer the last iteration takes than the first by the trend, as a share of the first. The trend is the median of
-    /// the slopes between the logarithms of any two of a hundred parts' medians: single iterations do not change it, and nothing becomes
-    /// shorter by more than all of it.
+    /// How much longer the last iteration takes than the first by the trend, as a share of the first. The trend is the straight line or
+    /// the exponential curve, whichever is nearer, through a hundred parts' medians, by the median of the slopes between any two of them:
+    /// single iterations do not change it, and nothing becomes shorter by more than all of it.
     #[must_use]
     pub fn trend(&self) -> Option<f64> {
         let parts = self.turns.len().min(PARTS);
@@ -124,15 +124,18 @@ impl Loop {
         let of = |n: usize| {
             median(self.turns.get(n * all / parts..(n + 1) * all / parts)?.iter().map(Moment::mean))
         };
-        let logarithms: Vec<f64> = (0..parts).filter_map(of).map(|n| float(n.max(1).into()).ln()).collect();
-        let mut slopes = Vec::new();
-        for (i, a) in logarithms.iter().enumerate() {
-            let after = logarithms.iter().enumerate().skip(i + 1);
-            slopes.extend(after.map(|(j, b)| (b - a) / float((j - i).to_u64().into())));
-        }
-        slopes.sort_by(f64::total_cmp);
-        let slope = slopes.get(slopes.len() / 2)?;
-        Some((slope * float(parts.to_u64().saturating_sub(1).into())).exp_m1())
+        let medians: Vec<f64> = (0..parts).filter_map(of).map(|n| float(n.max(1).into())).collect();
+        let line = Line::through(&medians)?;
+        let curve = Line::through(&medians.iter().map(|n| n.ln()).collect::<Vec<_>>())?;
+        let far = |at: &dyn Fn(f64) -> f64| {
+            middle(positions().zip(&medians).map(|(i, n)| (n - at(i)).abs()).collect())
+                .unwrap_or(f64::INFINITY)
+        };
+        let last = float(parts.to_u64().saturating_sub(1).into());
+        let (from, to) = (line.at(0.0), line.at(last));
+        // Also a line that falls below nothing is none.
+        let straight = from > 0.0 && to > 0.0 && far(&|i| line.at(i)) <= far(&|i| curve.at(i).exp());
+        Some(if straight { to / from - 1.0 } else { (curve.slope * last).exp_m1() })
     }
 
     /// Iterations in so many groups of neighbours at most, with the number of the first in each.
@@ -166,6 +169,40 @@ pub fn sum(turns: &[Moment]) -> Moment {
 
 /// Parts whose medians a trend goes through.
 const PARTS: usize = 100;
+
+/// A straight line that few values far from it do not move.
+struct Line {
+    slope: f64,
+    start: f64,
+}
+
+impl Line {
+    /// By the median of the slopes between any two values (Theil 1950, Sen 1968).
+    fn through(values: &[f64]) -> Option<Self> {
+        let mut slopes = Vec::new();
+        for (i, a) in values.iter().enumerate() {
+            slopes
+                .extend(values.iter().skip(i + 1).zip(positions().skip(1)).map(|(b, apart)| (b - a) / apart));
+        }
+        let slope = middle(slopes)?;
+        let start = middle(values.iter().zip(positions()).map(|(value, i)| value - slope * i).collect())?;
+        Some(Self { slope, start })
+    }
+
+    fn at(&self, position: f64) -> f64 {
+        self.start + self.slope * position
+    }
+}
+
+/// 0, 1, 2, …
+fn positions() -> impl Iterator<Item = f64> {
+    (0..).map(float)
+}
+
+fn middle(mut all: Vec<f64>) -> Option<f64> {
+    let at = all.len().checked_sub(1)? / 2;
+    Some(*all.select_nth_unstable_by(at, f64::total_cmp).1)
+}
 
 fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut all: Vec<u64> = values.collect();

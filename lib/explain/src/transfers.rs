@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use st_model::num::{float, rounded};
 use st_model::sketch::{Sketch, bucket};
 
+use crate::own::SHORT;
+
 /// A line through the times of messages.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fit {
     /// What a message without data takes, ns.
     pub latency: f64,
-    /// What each byte takes beyond that, ns; `None` where all messages have one size, or larger ones take no longer.
+    /// What each byte takes beyond that, ns; `None` where that does not show: all messages are short or of one size, or larger ones take no
+    /// longer than chance makes of equal ones.
     pub per_byte: Option<f64>,
     /// Messages that were measured.
     pub messages: u64,
@@ -29,6 +32,9 @@ impl Fit {
         self.per_byte.map(|per_byte| self.latency / per_byte)
     }
 }
+
+/// The bytes of the largest messages take so many times what times scatter by, or they do not show.
+const SHOWS: f64 = 4.0;
 
 /// Times of messages of about one size, ns.
 #[derive(Debug, Default)]
@@ -87,9 +93,23 @@ impl Transfers {
             slopes.extend(longer.map(|(y, u, m)| ((u - t) / (y - x), apart(*y, *m))));
         }
         let slope = median(slopes).filter(|slope| *slope > 0.0);
-        let left = points.iter().map(|(x, t, n)| (t - x * slope.unwrap_or(0.0), *n)).collect();
-        let latency = median(left)?.max(0.0);
+        let left = |slope: f64| -> Vec<_> { points.iter().map(|(x, t, n)| (t - x * slope, *n)).collect() };
+        let slope = slope.filter(|slope| self.shows(far, *slope, &left(*slope)));
+        let latency = median(left(slope.unwrap_or(0.0)))?.max(0.0);
         Some(Fit { latency, per_byte: slope, messages: points.iter().map(|(_, _, n)| n).sum() })
+    }
+
+    /// Whether the largest messages take longer by their bytes than by chance: what is left of the times of sizes without their bytes
+    /// scatters about the latency, as do the times of messages of one size.
+    fn shows(&self, far: bool, slope: f64, left: &[(f64, u64)]) -> bool {
+        let largest = self.sizes(far).map(|(bytes, _)| bytes).fold(0.0, f64::max);
+        let latency = median(left.to_vec()).unwrap_or(0.0);
+        let between = median(left.iter().map(|(t, n)| ((t - latency).abs(), *n)).collect());
+        let quartiles = |times: &Sketch| [250, 750].map(|q| float(times.quantile(q).into()));
+        let within = self.sizes(far).map(|(_, times)| (quartiles(times), times.count));
+        let within = median(within.map(|([low, high], n)| ((high - low) / 2.0, n)).collect());
+        let scatter = between.unwrap_or(0.0).max(within.unwrap_or(0.0));
+        largest > float(SHORT.into()) && slope * largest >= SHOWS * scatter
     }
 }
 

@@ -474,9 +474,15 @@ impl<P: Clone> Communication<P> {
     }
 
     fn collective<L: Listener<Part = P>>(&mut self, event: &Event<'_>, rule: Rule, start: Start, to: &mut L) {
-        let Some(at) = self.at(event, to).filter(|at| at.members > 1 || L::ALONE) else { return };
-        let part = to.part(event, at, rule);
         let request = event.words().one(event.role.new_request);
+        let Some(at) = self.at(event, to).filter(|at| at.members > 1 || L::ALONE) else {
+            // It is still there after each completion.
+            if start == Start::Persistent {
+                self.keep(event, request, Template::Nothing);
+            }
+            return;
+        };
+        let part = to.part(event, at, rule);
         match start {
             Start::Blocking => {
                 to.join(event, part, None, true);

@@ -17,7 +17,7 @@ use st_model::steps::Budget;
 
 use crate::Unknown;
 use crate::communication::{Communication, End, Left, Listener};
-use crate::graph::{Barriers, Matcher};
+use crate::graph::{Barriers, Matcher, OpenEnd};
 use crate::standing::{Scope, Standing};
 
 /// What is left.
@@ -81,6 +81,8 @@ pub struct Leaks {
     pub paused: u64,
     /// Completions of requests that another thread started: these seem never to complete.
     pub elsewhere: u64,
+    /// Sends to processes of other jobs and receives from these, whose other ends are not in the trace.
+    pub outside: u64,
 }
 
 /// Whether all threads of a rank came to the end of their program: of what others leave behind nothing is to be said.
@@ -148,7 +150,11 @@ impl Leaks {
             matcher.add(section)?;
         }
         let mut ends: HashMap<(u32, u32), Vec<(u64, What)>, FixedState> = HashMap::default();
-        for (call, receives) in matcher.open_ends() {
+        for OpenEnd { call, receives, outside } in matcher.open_ends() {
+            if outside {
+                self.outside += 1;
+                continue;
+            }
             let what = if receives { What::Receive } else { What::Send };
             ends.entry((call.rank, call.thread)).or_default().push((call.index, what));
         }

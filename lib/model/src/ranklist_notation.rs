@@ -7,6 +7,7 @@
 
 use crate::num::narrow;
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use crate::ranklist::RankList;
 use crate::ranks::Run;
@@ -50,18 +51,29 @@ const NAMED: usize = 8;
 /// The set for people: `0-3, 8`; of many parts the first ones.
 #[must_use]
 pub fn plain(set: &RankList) -> String {
-    let mut parts = Vec::new();
+    let mut spans: Vec<RangeInclusive<i64>> = Vec::new();
     for run in set.runs().iter() {
         let rank = |i: u64| run.start + run.step * narrow::<i64>(i);
-        match run.n {
-            n if n > 2 && run.step == 1 => parts.push(format!("{}-{}", run.start, rank(n - 1))),
-            n => parts.extend((0..n).take(NAMED + 1).map(|i| rank(i).to_string())),
+        let whole = (run.step == 1).then(|| run.start..=rank(run.n - 1));
+        let each = (0..if whole.is_some() { 0 } else { run.n }).map(|i| rank(i)..=rank(i));
+        for span in whole.into_iter().chain(each.take(NAMED + 2)) {
+            match spans.last_mut() {
+                Some(last) if last.end() + 1 == *span.start() => *last = *last.start()..=*span.end(),
+                _ => spans.push(span),
+            }
         }
-        if parts.len() > NAMED {
-            parts.truncate(NAMED);
-            parts.push("…".into());
+        if spans.len() > NAMED + 1 {
             break;
         }
+    }
+    let told = |span: RangeInclusive<i64>| match span.end() - span.start() {
+        2.. => vec![format!("{}-{}", span.start(), span.end())],
+        _ => span.map(|rank| rank.to_string()).collect(),
+    };
+    let mut parts: Vec<String> = spans.into_iter().flat_map(told).collect();
+    if parts.len() > NAMED {
+        parts.truncate(NAMED);
+        parts.push("…".into());
     }
     parts.join(", ")
 }
@@ -307,6 +319,7 @@ mod tests {
     fn ranks_are_lists_ranges_or_ranklists() {
         let set = |v: &[u32]| v.iter().copied().collect::<RankList>();
         assert_eq!(plain(&set(&[0, 1, 2, 3, 8, 12, 13])), "0-3, 8, 12, 13");
+        assert_eq!(plain(&set(&[1, 9, 10, 11, 12, 13, 21])), "1, 9-13, 21");
         assert_eq!(plain(&(0..99).map(|r| 2 * r).collect()), "0, 2, 4, 6, 8, 10, 12, 14, …");
         assert_eq!(parse_any("3"), Ok(set(&[3])));
         assert_eq!(parse_any("0-3,8"), Ok(set(&[0, 1, 2, 3, 8])));

@@ -135,10 +135,9 @@ impl Comms {
         if handle == k::MPI_COMM_NULL() {
             return -1;
         }
-        // The two sides of an intercommunicator have different local communicators; its name must not tell them apart.
-        let parent = if maker.function == names::MPI_Intercomm_create { 0 } else { parent };
+        let (kind, parent) = agreed(maker.function).map_or((maker.function, parent), |kind| (kind, 0));
         let name: Name = recorder.objects.comms.get(parent).map_or(1, |c| c.name);
-        let (content, info) = self.describe(handle, maker.function, name);
+        let (content, info) = self.describe(handle, kind, name);
         let index = recorder.objects.comms.create(maker.call, maker.site, content);
         self.set(handle, index, info);
         index
@@ -352,6 +351,16 @@ impl Comms {
     }
 }
 
+/// What both sides of an intercommunicator take for the function that has made it, where each has a local communicator of its own or a
+/// function of its own: its name must not tell them apart.
+fn agreed(function: &str) -> Option<&'static str> {
+    match function {
+        names::MPI_Intercomm_create => Some(names::MPI_Intercomm_create),
+        names::MPI_Comm_accept | names::MPI_Comm_connect => Some(names::MPI_Comm_connect),
+        _ => None,
+    }
+}
+
 /// The communicator's kind of topology.
 fn topology(comm: u64) -> c_int {
     let mut kind: c_int = k::MPI_UNDEFINED();
@@ -359,4 +368,16 @@ fn topology(comm: u64) -> c_int {
         unsafe { real::MPI_Topo_test(Handle::from_raw(comm), &raw mut kind) };
     }
     kind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_of_a_connection_name_it_alike() {
+        assert_eq!(agreed(names::MPI_Comm_accept), agreed(names::MPI_Comm_connect));
+        assert!(agreed(names::MPI_Comm_connect).is_some());
+        assert_eq!(agreed(names::MPI_Comm_split), None);
+    }
 }

@@ -125,6 +125,7 @@ pub(crate) fn after_session(result: i64, group: impl FnOnce() -> u64) -> Option<
         if result != 0 || state.output.is_some() {
             return Ok(true);
         }
+        state.sessions_only = true;
         let (rank, size) = crate::jobs::launched();
         state.run = run::identity(None);
         settle(state, false)?;
@@ -170,6 +171,7 @@ fn learn(state: &mut State, rank: u32) -> bool {
 
 /// Begins; `false` if this rank is not to be recorded.
 fn begin(state: &mut State) -> Result<bool, String> {
+    state.sessions_only = false;
     // A session has begun already.
     if state.output.is_some() {
         return Ok(true);
@@ -319,7 +321,7 @@ pub(crate) fn finalize() {
     if let Ok(Some(what)) = told {
         warn(&what);
     }
-    let written = close(false, since);
+    let written = close(Ending::Finalize, since);
     let Some(asked) = asked else { return };
     // Also a rank that has nothing to merge: the others are waiting for its word.
     let said = catch_unwind(AssertUnwindSafe(|| merge::run(&asked, ranks, written)));
@@ -329,9 +331,32 @@ pub(crate) fn finalize() {
     }
 }
 
-/// Ends the recording and writes the rest of the stream; `early` says that the program has not come to its end. `since` is
-/// the thread's processor time when that began, ns. Returns what was written, if it could be.
-pub(crate) fn close(early: bool, since: i64) -> Option<Written> {
+/// Why a recording ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// `MPI_Finalize`.
+    Finalize,
+    /// `MPI_Abort`.
+    Abort,
+    /// The process ends.
+    Exit,
+}
+
+impl Ending {
+    /// Whether the program has not come to its end. One that uses sessions only, and has finalised all of them, has: there is no call
+    /// that says so.
+    fn is_early(self, state: &State) -> bool {
+        match self {
+            Self::Finalize => false,
+            Self::Abort => true,
+            Self::Exit => !(state.sessions_only && state.minor.sessions.is_empty()),
+        }
+    }
+}
+
+/// Ends the recording and writes the rest of the stream. `since` is the thread's processor time when that began, ns. Returns what was
+/// written, if it could be.
+pub(crate) fn close(ending: Ending, since: i64) -> Option<Written> {
     if !RECORDING.swap(false, Ordering::Relaxed) {
         return None;
     }
@@ -357,6 +382,7 @@ pub(crate) fn close(early: bool, since: i64) -> Option<Written> {
         }
         match state.output.take() {
             Some(output) => {
+                let early = ending.is_early(&state);
                 let note = note::line(&state, early);
                 output.finish(state.into_rest(note, early, since)).map(Some)
             }
@@ -370,9 +396,9 @@ pub(crate) fn close(early: bool, since: i64) -> Option<Written> {
     })
 }
 
-/// The program ends without `MPI_Finalize`: called when `MPI_Abort` is entered and recorded, and at the process's end.
+/// Called when `MPI_Abort` is entered and recorded.
 pub(crate) fn abort() {
-    drop(close(true, processor_time()));
+    drop(close(Ending::Abort, processor_time()));
 }
 
 /// Ends the recording without a result.
@@ -391,7 +417,7 @@ fn complain(why: &str) {
 
 /// A program that ends without `MPI_Finalize` still leaves its trace. (Not if it is killed: nothing of ours runs then.)
 extern "C" fn at_exit() {
-    abort();
+    drop(close(Ending::Exit, processor_time()));
 }
 
 #[used]

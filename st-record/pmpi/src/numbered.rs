@@ -28,6 +28,11 @@ impl Numbered {
         i64::from(of.0)
     }
 
+    /// Whether none is in use.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_handle.is_empty()
+    }
+
     /// Gives up a reference.
     pub(crate) fn free(&mut self, handle: u64) {
         let Some(of) = self.by_handle.get_mut(&handle) else { return };
@@ -79,5 +84,7 @@ mod tests {
         assert_eq!((n.refer(8), n.number(9)), (0, 1));
         n.free(5);
         assert_eq!(n.number(5), 2);
+        [5, 8, 9].into_iter().for_each(|handle| n.free(handle));
+        assert!(n.is_empty());
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct State {
     pub(crate) rank: u32,
     /// The run's identity, then; empty if there is none.
     pub(crate) run: String,
+    /// Recording began with a session, and there was no `MPI_Init`.
+    pub(crate) sessions_only: bool,
     /// Executions of functions that are recorded by name only.
     opaque: BTreeMap<CallId, u64>,
     pub(crate) cost: Cost,
@@ -110,6 +112,7 @@ impl State {
             stopped: false,
             rank: 0,
             run: String::new(),
+            sessions_only: false,
             opaque: BTreeMap::new(),
             cost: Cost::default(),
             queued: Queued::default(),

@@ -20,6 +20,7 @@ pub(super) enum Finding {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Loose {
     Unknown,
+    Elsewhere,
     Incomplete,
     Unmade,
 }
@@ -99,6 +100,11 @@ impl Telling<'_> {
                 match what {
                     Loose::Incomplete => format!("rank {rank}: {n} started by {place} never completed"),
                     Loose::Unknown => format!("rank {rank}: {place} completes {n} that nothing has started"),
+                    Loose::Elsewhere => {
+                        format!(
+                            "rank {rank}: {place} completes {n} that another thread has started, which a replay cannot"
+                        )
+                    }
                     Loose::Unmade => {
                         format!("rank {rank}: {place} uses, {n} times, what no call makes that is replayed")
                     }

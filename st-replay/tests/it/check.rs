@@ -199,6 +199,21 @@ fn what_is_started_must_complete() {
 }
 
 #[test]
+fn what_one_thread_starts_another_cannot_complete() {
+    bad(
+        1,
+        "0/1 MPI_Irecv source=0 tag=4 request=0\n0 MPI_Send dest=0 tag=4\n\
+         0 MPI_Wait requests=0 completed=0 source=0 tag=4 bytes=0",
+        &["rank 0: MPI_Wait (line 4) completes 1 that another thread has started"],
+    );
+    good(
+        1,
+        "0/1 MPI_Irecv source=0 tag=4 request=0\n0 MPI_Send dest=0 tag=4\n\
+         0/1 MPI_Wait requests=0 completed=0 source=0 tag=4 bytes=0",
+    );
+}
+
+#[test]
 fn what_cannot_be_judged_is_not_refused() {
     // A receive that failed has taken its message, and may have taken another's place.
     good(

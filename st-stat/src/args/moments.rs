@@ -16,7 +16,8 @@ Examples:
 A loop is an outermost one around calls of a rank's first thread that has several iterations; loops of ranks are the same that have as many, the n-th \
 such of each rank. An iteration lasts from the end of the call before it to the end of its last call. Drawn are mean time, share of MPI and share of \
 wait states over the run, by parts, of the loops that take more than 1 % of the time. The trend is how much longer the last \
-takes than the first, by the median of the slopes between the logarithms of parts; of fewer than ten iterations each is listed instead. Slow is an iteration that \
+takes than the first by the straight line or the exponential curve, whichever is nearer, through medians of parts (single iterations do not change it: their tenths may differ \
+less); of fewer than ten iterations each is listed instead. Slow is an iteration that \
  takes longer than the median by more than half, and by more than eight times the usual difference: with the rank that computes longest in it, and the mean of the others. With --by pcontrol a phase lasts \
 from the begin of one MPI_Pcontrol to that of the next, or of MPI_Finalize. Exact times are needed (st-record without --merge).
 

@@ -28,7 +28,8 @@ Examples:
 Messages are those of st-stat matrix: accesses to windows are among them, collective operations are not. Numbers and sizes need no times. \
 With exact times it is said what bounds messages: a line (latency and time per byte) is fitted to those whose receivers waited, by the medians of \
 sizes and of the slopes between them, within and between nodes; at a call site whose messages would spend half of their time or more in \
-latency, that bounds them, and putting messages together would help.
+latency, that bounds them, and putting messages together would help. Bandwidth is told where bytes show: messages of more than 1,024 bytes take \
+several times longer by them than times of equal ones differ.
 
 Columns: those of CSV and JSON are function, that sends; messages; bytes of them all; smallest_bytes, median_bytes, ninth_decile_bytes (nine of ten \
 have no more) and largest_bytes; tiny_percent, that have at most 1,024 bytes; per_rank_second, messages per second of the ranks that send them; \
@@ -40,7 +41,7 @@ Examples:
   st-stat leaks --format csv app.st | grep communicator
 
 Times are not needed. Of ranks that ended early nothing is said; whether messages are received is looked at where the trace holds all \
-ranks. What MPI makes itself is not listed.
+ranks; those from and to other jobs, spawned or connected, are counted and not listed. What MPI makes itself is not listed.
 
 Columns: those of CSV and JSON are left, what is: active request (never completed), persistent request (never freed), found message (by MPI_Mprobe, never \
 received), communicator, group, datatype, reduction operation, window, file (never freed or closed), unmatched send, unmatched receive; \

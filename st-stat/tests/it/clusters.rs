@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{Rank, printed};
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
 use st_model::header::Step;
@@ -54,4 +55,16 @@ fn a_trace_has_the_clusters_that_st_cluster_was_asked_for() {
     assert_eq!(clusters(&path, &[], &[]), 1);
     assert_eq!(clusters(&path, &[], &["--asked"]), 2);
     assert_eq!(clusters(&path, &["app.st", "--asked"], &[]), 2);
+}
+
+#[test]
+fn what_differs_is_said_without_its_place_where_there_is_little_room() {
+    let place = "a_function_with_a_long_name in_a_file_with_a_long_name.c:1234";
+    let rank = |rank: u32| {
+        let mut r = Rank::new(rank, 2);
+        r.call("MPI_Send", place, &[100 * (1 + i64::from(rank)), 0, 1, 0, 0], (0, 5));
+        r.finish("host")
+    };
+    let text = printed((0..2).map(rank).collect(), &["clusters"]);
+    assert!(text.contains("  MPI_Send: count 200, not 100\n"), "{text}");
 }

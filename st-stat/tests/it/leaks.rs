@@ -6,6 +6,8 @@ use crate::common::{Rank, printed, rows, untimed};
 use st_explain::analyse;
 use st_match::leaks::{Leaks, What};
 use st_model::calls::names;
+use st_model::objects::Comm;
+use st_model::ranks::RankSeq;
 use st_model::section::{Ended, NO_SYM, Section};
 use st_model::sites::SiteTable;
 use st_model::steps::Budget;
@@ -280,4 +282,42 @@ fn what_may_have_ended_while_recording_was_paused_is_not_told() {
     assert_eq!(found_in_time(&sections), BTreeMap::new());
     assert_eq!(rows(&printed(sections.clone(), &["leaks", "--format", "csv"])).len(), 1);
     assert_eq!(printed(sections, &["why", "--all"]).matches("leak: ").count(), 1);
+}
+
+#[test]
+fn persistent_collectives_are_started_again_and_leave_nothing() {
+    for comm in [0, 1] {
+        let mut r = Rank::new(0, 2);
+        let (members, remote) = (RankSeq::first(1), RankSeq::default());
+        let alone = Comm { kind: "MPI_COMM_SELF".into(), parent: 0, members, remote };
+        r.recorder.objects.comms.predefined(alone);
+        r.call(names::MPI_Barrier_init, "here", &[comm, 0], (0, 10));
+        for _ in 0..3 {
+            r.call(names::MPI_Start, "there", &[0], (0, 0));
+            r.call(names::MPI_Waitall, "there", &[1, 1, 0, 1, 0, 1, NONE, 1, NONE, 1, NONE], (0, 0));
+        }
+        let leaks = Leaks::of(&[r.finish("host")], &Budget::default()).unwrap();
+        assert_eq!(leaks.elsewhere, 0);
+        assert_eq!(leaks.left.into_keys().map(|(what, ..)| what).collect::<Vec<_>>(), [What::Persistent]);
+    }
+}
+
+#[test]
+fn messages_of_other_jobs_are_counted_and_not_listed() {
+    let mut r = Rank::new(0, 1);
+    let [members, mut remote] = [RankSeq::first(1), RankSeq::default()];
+    [1, 2].into_iter().for_each(|spawned| remote.push(spawned));
+    let content = Comm { kind: names::MPI_Comm_spawn.into(), parent: 1, members, remote };
+    let comm = r.recorder.objects.comms.predefined(content);
+    for tag in [3, 4] {
+        r.call(names::MPI_Send, "there", &[1, 0, 1, tag, comm], (0, 0));
+    }
+    r.call(names::MPI_Recv, "there", &[1, 0, 0, 3, comm, NONE, NONE, 1], (0, 0));
+    r.call(names::MPI_Send, "here", &[1, 0, 0, 3, 0], (0, 0));
+    let mut leaks = Leaks::default();
+    leaks.add_unmatched(&[r.finish("host")], &Budget::default()).unwrap();
+    assert_eq!(leaks.outside, 3);
+    let left: Vec<_> =
+        leaks.left.into_iter().map(|((what, _, site), ranks)| (what, site, ranks[&0])).collect();
+    assert_eq!(left, [(What::Send, Some(SiteTable::label_id("here")), 1)]);
 }

@@ -62,18 +62,23 @@ fn sizes_are_those_of_all_messages() {
 /// Two ranks on hosts: messages of 8 to 200,000 bytes take 2 µs and half a ns per byte, those of which somebody is late or
 /// something is wrong longer.
 fn network(hosts: [&str; 2]) -> Vec<Section> {
+    let bytes = |i: i64| if i % 2 == 0 { 8 + 8 * (i % 5) } else { 50_000 * (1 + i % 4) };
+    exchange(hosts, &|i| (bytes(i), bytes(i) / 2 + if i % 11 == 0 { 70_000 } else { 0 }))
+}
+
+/// The same with messages of these bytes, which take so many ns more than 2 µs.
+fn exchange(hosts: [&str; 2], message: &dyn Fn(i64) -> (i64, i64)) -> Vec<Section> {
     let [mut from, mut to] = [0, 1].map(|rank| Rank::new(rank, 2));
     for rank in [&mut from, &mut to] {
         rank.call(names::MPI_Init, "main", &[], (0, 1000));
     }
     let mut now = 1000;
     for i in 0..400_i64 {
-        let small = i % 2 == 0;
-        let bytes = if small { 8 + 8 * (i % 5) } else { 50_000 * (1 + i % 4) };
-        let place = if small { "small" } else { "large" };
+        let (bytes, more) = message(i);
+        let place = if bytes < 50_000 { "small" } else { "large" };
         let (posted, sent) =
             if i % 5 < 3 { (now + 90_000, now + 5_000) } else { (now + 1_000, now + 20_000) };
-        let takes = 2_000 + bytes / 2 + if i % 11 == 0 { 70_000 } else { 0 };
+        let takes = 2_000 + more;
         from.call(names::MPI_Send, place, &[bytes, 0, 1, 0, 0], (sent, sent + 500));
         let exit = posted.max(sent) + if posted > sent { 300 } else { takes };
         to.call(names::MPI_Recv, place, &[bytes, 0, 0, 0, 0, NONE, NONE, bytes], (posted, exit));
@@ -104,6 +109,23 @@ fn latency_and_bandwidth_are_found() {
         let way = if hosts[0] == hosts[1] { "within nodes: 2.0" } else { "between nodes: 2.0" };
         assert!(text.contains(way) && text.contains("200 messages (50.0 %)"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
+
+#[test]
+fn messages_whose_bytes_do_not_show_are_bound_by_nothing() {
+    // Short ones, which take longer by their bytes; and larger ones, which take longer by chance.
+    let short = |i: i64| (8 + 8 * (i % 90), 20 * (8 + 8 * (i % 90)));
+    let chance = |i: i64| (1000 * (1 + i % 4), (i * 7_919 % 41) * 500 + 100 * (i % 4));
+    for message in [&short as &dyn Fn(i64) -> (i64, i64), &chance] {
+        let sections = exchange(["a", "a"], message);
+        let text = printed(sections.clone(), &["messages"]);
+        assert!(text.contains("what bytes take does not show"), "{text}");
+        let csv = printed(sections, &["messages", "--format", "csv"]);
+        assert!(
+            rows(&csv).iter().all(|row| row["bound_by"].is_empty() && !row["fitted_ns"].is_empty()),
+            "{csv}"
+        );
     }
 }
 

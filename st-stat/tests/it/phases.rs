@@ -85,19 +85,39 @@ fn taking(all: &[i64]) -> Vec<Section> {
     ranks.into_iter().map(|r| r.finish("host")).collect()
 }
 
+/// The trend that is told of iterations that take these times.
+fn trend(times: &[i64]) -> f64 {
+    let text = printed(taking(times), &["phases"]);
+    let trend = text.split_once(" % by the end").unwrap().0.rsplit(' ').next().unwrap();
+    trend.parse().unwrap()
+}
+
+#[test]
+fn growth_is_told_right_whether_it_is_linear_or_exponential() {
+    let linear: Vec<i64> = (0..40).map(|n| (5 + n) * 1_000_000).collect();
+    let exponential: Vec<i64> =
+        std::iter::successors(Some(1_000_000), |n| Some(n * 117 / 100)).take(40).collect();
+    assert!((trend(&linear) - 780.0).abs() < 1.0, "{}", trend(&linear));
+    for mut times in [linear, exponential] {
+        let grows = f64::from(i32::try_from(times[39] / 1000).unwrap())
+            / f64::from(i32::try_from(times[0] / 1000).unwrap());
+        for _ in 0..2 {
+            assert!((trend(&times) / 100.0 + 1.0) / grows < 1.03, "{} {grows}", trend(&times));
+            assert!((trend(&times) / 100.0 + 1.0) / grows > 0.97, "{} {grows}", trend(&times));
+            // A single slow one does not change it.
+            times[13] = 900_000_000;
+        }
+    }
+}
+
 #[test]
 fn nothing_becomes_shorter_by_more_than_all_of_it() {
-    let of = |times: Vec<i64>| {
-        let text = printed(taking(&times), &["phases"]);
-        let trend = text.split_once(" % by the end").unwrap().0.rsplit(' ').next().unwrap();
-        trend.parse::<f64>().unwrap()
-    };
     // To a hundredth, evenly and by halves, and the other way round.
     let even: Vec<i64> = (1..=100).rev().map(|n| n * 10_000).collect();
     let halves: Vec<i64> = (0..20).map(|n| 1_000_000_000 >> n).collect();
     let back = halves.iter().rev().copied().collect();
-    let trends = [even, halves, back].map(of);
-    assert!((-99.0..-80.0).contains(&trends[0]) && (-100.0..-99.9).contains(&trends[1]), "{trends:?}");
+    let trends = [even, halves, back].map(|times: Vec<i64>| trend(&times));
+    assert!((trends[0] + 99.0).abs() < 0.1 && (-100.0..-99.9).contains(&trends[1]), "{trends:?}");
     assert!(trends[2] > 1000.0, "{trends:?}");
 }
 

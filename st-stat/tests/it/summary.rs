@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::{Rank, printed, run};
 use st_capture::record::{Options, RankRecorder};
 use st_model::calls::CallTable;
 use st_model::ints::Sealed;
@@ -124,4 +125,31 @@ fn functions_that_are_not_recorded_are_counted_and_named() {
     trace.header.options.insert("unrecorded".into(), names.to_vec().into());
     let said = text(&trace);
     assert!(said.contains("4 functions of this MPI, if called (MPI_A, MPI_B, MPI_C, …)"), "{said}");
+}
+
+#[test]
+fn loops_around_the_same_calls_are_counted_once() {
+    let rank = |rank| {
+        let mut r = Rank::new(rank, 3);
+        let mut both = |places: [&str; 2]| {
+            (0..18).for_each(|t| r.call("MPI_Barrier", places[t % 2], &[0], (0, 0)));
+        };
+        both(["here", "there"]);
+        // Another loop on some.
+        if rank < 2 {
+            both(["elsewhere", "nowhere"]);
+        }
+        r.finish("host")
+    };
+    let text = printed((0..3).map(rank).collect(), &[]);
+    assert!(text.contains(" 4 call sites, 2 loops, nested 1 deep\n"), "{text}");
+}
+
+#[test]
+fn a_missing_file_is_no_command_that_is_spelt_wrong() {
+    let said = |word: &str| format!("{:#}", run(&[word]).unwrap_err());
+    for file in ["trace.st", "rec.st", "why.st", "./trace", "trace"] {
+        assert!(!said(file).contains(" is one"), "{}", said(file));
+    }
+    assert!(said("clusers").contains("no such command: \"clusters\" is one"), "{}", said("clusers"));
 }

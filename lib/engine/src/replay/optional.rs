@@ -21,7 +21,8 @@ fn address(name: &str) -> *mut c_void {
 }
 
 /// Whether this MPI has a function.
-pub(crate) fn exists(name: &str) -> bool {
+#[must_use]
+pub fn exists(name: &str) -> bool {
     !address(name).is_null()
 }
 

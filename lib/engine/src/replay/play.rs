@@ -27,7 +27,7 @@ use st_replay::outcome::Times;
 use st_replay::pace::Pace;
 use st_replay::places::described;
 use st_replay::progress::Progress;
-use st_replay::supported::name_of;
+use st_replay::supported::{is_wide, name_of};
 use st_replay::threads::{Threads, Uses};
 use st_replay::unstarted::Unstarted;
 use st_replay::watchdog::{Stalled, Watchdog};
@@ -273,6 +273,10 @@ impl Job<'_> {
             what_if.scale(sym, &mut words);
             run.spared += i128::from(step.gap) - i128::from(what_if.wait(sym, step.gap));
             match self.actions.get(sym as usize) {
+                Some(Action::Make(_, row)) if self.args.skip_unsupported && is_wide(row, &words) => {
+                    unstarted.leave_out(row, &words);
+                    run.pass(&mut replay, step)?;
+                }
                 Some(Action::Make(handler, row))
                     if !found_nothing(row, &words) && unstarted.keep(row, &mut words) =>
                 {

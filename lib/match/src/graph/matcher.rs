@@ -45,6 +45,17 @@ impl Waiting {
     }
 }
 
+/// An end of a message that has not met its other end.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenEnd {
+    /// The call that sends, or the one that posts a receive which has completed.
+    pub call: Call,
+    /// Whether it receives.
+    pub receives: bool,
+    /// The other end is of a process that is not in the trace: of another job, which is spawned or connected.
+    pub outside: bool,
+}
+
 /// A point of a thread.
 #[derive(Clone, Copy, Debug)]
 struct Point {
@@ -173,13 +184,17 @@ impl Matcher {
         first
     }
 
-    /// Ends of messages that have not met their other ends, as far as these could be found: the call that sends, or the one
-    /// that posts a receive which has completed, and whether it receives. In no particular order.
-    pub fn open_ends(&self) -> impl Iterator<Item = (Call, bool)> + '_ {
+    /// Ends of messages that have not met their other ends, as far as these could be found, in no particular order.
+    pub fn open_ends(&self) -> impl Iterator<Item = OpenEnd> + '_ {
         let channels = self.channels.waiting().filter(|(key, ..)| key.tag >= NO_MESSAGE);
-        channels.flat_map(move |(_, receives, waiting)| {
+        channels.flat_map(move |(key, receives, waiting)| {
+            let [from, to] = ends(&self.graph.groups, key);
+            let outside = !self.node_of.contains_key(if receives { &from } else { &to });
             let there = waiting.filter(|w| w.point != NEVER);
-            there.map(move |w| (self.call(w.stream, if receives { w.other } else { w.point }), receives))
+            there.map(move |w| {
+                let call = self.call(w.stream, if receives { w.other } else { w.point });
+                OpenEnd { call, receives, outside }
+            })
         })
     }
 
@@ -467,8 +482,14 @@ fn enters(section: &Section, rank: u32, thread: u32, parts: &[Part]) -> Vec<i64>
 }
 
 fn example(groups: &[Group], key: &Channel, n: u64, receives: bool) -> Example {
+    let [from, to] = ends(groups, key);
+    Example { from, to, tag: key.tag, n, receives }
+}
+
+/// World ranks of a channel's sender and receiver.
+fn ends(groups: &[Group], key: &Channel) -> [i64; 2] {
     let group = &groups[key.group as usize];
     let world = |side: u8, position: u32| group.sides[usize::from(side)].get(position.into()).unwrap_or(-1);
     let to = if group.sides[1].is_empty() { 0 } else { 1 - key.side };
-    Example { from: world(key.side, key.from), to: world(to, key.to), tag: key.tag, n, receives }
+    [world(key.side, key.from), world(to, key.to)]
 }

@@ -32,7 +32,7 @@ pub use binding::Seen;
 pub use collective::Part;
 pub use constraints::{Bound, Latency, earliest, latest};
 pub use epochs::{Epochs, Turn};
-pub use matcher::Matcher;
+pub use matcher::{Matcher, OpenEnd};
 pub use share::{Links, ShareError, roll};
 pub use survey::{Ends, Positions, StreamEnds, at_ops, survey};
 pub use tags::{COMPLETED, POSTED};
