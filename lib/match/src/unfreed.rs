@@ -10,9 +10,12 @@ use st_model::event::Event;
 
 use crate::leaks::{What, objects};
 
-/// Slots of objects that functions make (`true`) or free, by number.
-static SLOTS: LazyLock<HashMap<CallId, Vec<(u8, What, bool)>, FixedState>> = LazyLock::new(|| {
-    let of = |row: &'static Row| (row.id, objects(row).collect::<Vec<_>>());
+/// Slots of objects that a function makes (`true`) or frees.
+type Slots = Vec<(u8, What, bool)>;
+
+/// Those of functions that have any, by number.
+static SLOTS: LazyLock<HashMap<CallId, Slots, FixedState>> = LazyLock::new(|| {
+    let of = |row: &'static Row| (row.id, objects(row).collect::<Slots>());
     CallTable::builtin().rows().iter().map(of).filter(|(_, slots)| !slots.is_empty()).collect()
 });
 
