@@ -20,6 +20,7 @@ mod messages;
 mod operations;
 mod own;
 mod path;
+mod pauses;
 mod pending_calls;
 mod phases;
 mod places;

@@ -21,6 +21,7 @@ use st_model::section::Section;
 use crate::analysis::Waited;
 use crate::messages::{By, Messages};
 use crate::operations::Operations;
+use crate::pauses::Pauses;
 use crate::pending_calls::{CallNumber, Ledger, Visit};
 use crate::timeline::Timeline;
 
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     /// None unless causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
     pub(crate) unfreed: Unfreed,
+    pub(crate) pauses: Pauses,
     /// Waits one by one, if they are asked for.
     pub(crate) each: Option<Vec<Waited>>,
 }

@@ -23,6 +23,7 @@ use st_model::section::Section;
 use crate::analysis::{Analysis, PlaceTotals, RankTotals, Waited};
 use crate::meetings::Meetings;
 use crate::messages::Suspect;
+use crate::pauses::lasting;
 use crate::pending_calls::{Finished, Track, Visit};
 use crate::predict::{Call, Does, RunStep, Steps};
 use crate::reading::{Reading, Shared, finds_nothing, says_its_bytes, synchronise};
@@ -329,7 +330,10 @@ impl Cursor<'_> {
                 return Ok(true);
             }
         }
-        let gap: u64 = saturate(enter.saturating_sub(self.last));
+        let pauses = shared.pauses.within(event.rank, self.last, enter);
+        let paused = lasting(&pauses);
+        let gap = saturate::<u64>(enter.saturating_sub(self.last)).saturating_sub(paused);
+        shared.pauses.event(&event, enter, exit);
         let inside: u64 = saturate(exit.saturating_sub(enter));
         self.last = exit;
         let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
@@ -347,8 +351,11 @@ impl Cursor<'_> {
         if let Some(line) = shared.timelines.get_mut(number as usize).filter(|_| !self.ended) {
             // The end of a run is the beginning of the last call.
             let end = if kind == Some(Kind::Finalize) { enter } else { exit };
+            // What is done while recording is paused is no computation: it is taken for a part of the call that paused it.
+            pauses.iter().for_each(|p| line.call(self.places[p.sym as usize], p.begin, p.end));
             line.call(self.places[sym], enter, end);
         }
+        self.times.paused = self.times.paused.saturating_add(if self.ended { 0 } else { paused });
         if kind == Some(Kind::Finalize) {
             (self.ended, self.times.end) = (true, enter);
         } else if !self.ended {

@@ -22,7 +22,7 @@ from the begin of one MPI_Pcontrol to that of the next, or of MPI_Finalize. Exac
 
 Columns: CSV and JSON have a row for each iteration: loop, by number, that which takes most first; level of a phase; function, site and place, the first call; \
 iteration; ranks that make it; begin_ns of the first rank and end_ns of the last, from when the first rank entered MPI_Init; time_ns, mean of the ranks; longest_ns and longest_rank; mpi_ns \
-and wait_ns, means of the ranks.";
+and wait_ns, means of the ranks; and paused_ns, if the program paused recording (MPI_Pcontrol): also such a mean.";
 
 const AT: &str = "\
 Examples:

@@ -102,7 +102,7 @@ impl Told {
             let found = why::findings(&explained, told, false);
             findings = Some((why::table(&explained, told, sites, &found), found));
             waits = Some(waits_table(WaitsBy::Kind, &explained, told, sites));
-            efficiency = Some(efficiency_table(told));
+            efficiency = Some(efficiency_table(&explained, told));
         }
         let ranks = ranks_table(&explained);
         let places = explained.told().map_or(0, |told| told.places().len());
