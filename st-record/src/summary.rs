@@ -9,6 +9,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+/// Own cost from which on what is not in it is told of, in thousandths: below it ranks are hardly held up.
+const TOLD: u64 = 50;
+
 /// What a finished job is told about.
 #[derive(Debug)]
 pub struct Summary<'a> {
@@ -117,7 +120,12 @@ impl Summary<'_> {
         match permille {
             None => {}
             Some(0) => cost.push_str(" (below 0.1 %)"),
-            Some(p) => drop(write!(cost, " ({}.{} %)", p / 10, p % 10)),
+            Some(p) => {
+                // Ranks that are held up keep others waiting, which may cost many times as much: no rank can tell.
+                let waits = p >= TOLD && n.told.len() > 1;
+                let waits = if waits { ", without what ranks wait longer for each other" } else { "" };
+                let _ = write!(cost, " ({}.{} %{waits})", p / 10, p % 10);
+            }
         }
         if n.silent > 0 {
             let _ = write!(cost, " on the {} that told", counted(n.told.len().to_u64(), "rank"));
@@ -227,6 +235,10 @@ mod tests {
             "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms of processor \
              time (2.4 %), packing 7 ms; nothing dropped"
         );
+        let busy = Notes { own_ns: 500_000_000, ..notes.clone() };
+        let waits = "(9.0 %, without what ranks wait longer for each other)";
+        assert!(summary(&busy).line().contains(waits), "{}", summary(&busy).line());
+        assert!(!summary(&Notes { told: [0].into(), ..busy }).line().contains("wait"));
         let dear = TimeBytes { stored: 9_000, spared: 9_000 };
         let line = Summary { time_bytes: dear, ..summary(&notes) }.line();
         assert!(line.contains("150 kB (exact times); own cost"), "{line}");
