@@ -226,7 +226,8 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         Ok(false) => Ok(if code == 0 && args.must_record { FAILED } else { code }),
         // The job has ended as it has; only where it says nothing do we.
         Err(e) => {
-            complain(&format!("{e:#}"));
+            let why = format!("{e:#}");
+            complain(&format!("{why}{}", summary::advice(&why)));
             let kept = directory.keep();
             let packs = typed([TOOL, "--recover", &kept.to_string_lossy()]);
             complain(&format!("what the ranks recorded stays in {}: {packs} packs it", kept.display()));
@@ -239,6 +240,14 @@ fn outside(args: &Args) -> Result<u8, Failure> {
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
     code.map_or(1, narrow)
+}
+
+/// Room on the disk of ranks' streams below which it is taken for full: less than a stream and what one is made of may need.
+const ROOM: u64 = 64 << 10;
+
+/// Whether a directory's disk has no room.
+fn is_full(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
 }
 
 /// Packs the streams and says so. Returns whether all ranks that were to be recorded are in the traces.
@@ -268,6 +277,9 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
             notes,
             ranks: saved.ranks,
             world: recorded(&saved.header),
+            full: is_full(directory),
+            untimed: (args.reduce_every.is_some() && args.time == args::Time::Columns)
+                .then_some("--reduce-every"),
             ended: (jobs == 1).then_some(&ended),
         };
         if !launched(job) {
@@ -303,7 +315,10 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
 fn nothing(args: &Args, notes: &Notes) -> String {
     if let (ranks @ 1.., why) = &notes.failed {
         let ranks = counted(*ranks, "rank");
-        return format!("there is no trace: {ranks} could not record; the first says: {why}");
+        return format!(
+            "there is no trace: {ranks} could not record; the first says: {why}{}",
+            summary::advice(why)
+        );
     }
     if let Some(world) = notes.world {
         if let Some(no) = missing(args.only.as_deref(), world) {

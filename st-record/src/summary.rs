@@ -29,6 +29,10 @@ pub struct Summary<'a> {
     pub ranks: u64,
     /// Ranks of the job.
     pub world: u64,
+    /// The disk of the ranks' streams has no room.
+    pub full: bool,
+    /// The option for which exact times that would have been recorded are not.
+    pub untimed: Option<&'static str>,
     /// The end of the command, if this is its only job.
     pub ended: Option<&'a Ended>,
 }
@@ -143,22 +147,29 @@ impl Summary<'_> {
         let n = self.notes;
         let [world, ranks] = [self.world, self.ranks].map(|n| counted(n, "rank"));
         let mut all = Vec::new();
-        if self.ranks < self.world {
-            let missing = self.world - self.ranks;
-            all.push(format!("{missing} of {world} left no trace (killed in MPI_Init?)"));
-        }
         let (failed, why) = &n.failed;
+        // Those that could not record have said why.
+        if let missing @ 1.. = self.world.saturating_sub(self.ranks).saturating_sub(*failed) {
+            let why = match self.full {
+                true => format!("no room on the disk?{}", advice(FULL)),
+                false => "killed in MPI_Init?".into(),
+            };
+            all.push(format!("{missing} of {world} left no trace ({why})"));
+        }
         if *failed > 0 {
-            all.push(format!("recording failed on {failed} ({why})"));
+            all.push(format!("recording failed on {failed} ({why}{})", advice(why)));
         }
         if n.ended > 0 {
             all.push(format!("{} of {ranks} ended early (st-stat says where)", n.ended));
+        }
+        if let Some(option) = self.untimed {
+            all.push(format!("calls and distributions of times kept, exact times not ({option})"));
         }
         if n.folded {
             all.push("exact times folded into sketches".into());
         }
         if n.lost > 0 {
-            all.push(format!("no room for the exact times of {} of {ranks}", n.lost));
+            all.push(format!("exact times of {} of {ranks} could not be written", n.lost));
         }
         if n.stopped > 0 {
             all.push(format!("exact times stopped at the budget on {} of {ranks}", n.stopped));
@@ -177,6 +188,19 @@ impl Summary<'_> {
             all.push(format!("{n} {functions} of this MPI not recorded, if called"));
         }
         if all.is_empty() { "nothing dropped".into() } else { all.join("; ") }
+    }
+}
+
+/// What the system says where a disk is full.
+const FULL: &str = "No space left on device";
+
+/// What to do where a disk is full, if that is what is said.
+pub(crate) fn advice(why: &str) -> &'static str {
+    let full = why.contains(FULL);
+    if full {
+        "; -o names a file on a disk with room, and streams are beside it; --time sketch needs less"
+    } else {
+        ""
     }
 }
 
@@ -210,13 +234,46 @@ pub(crate) fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
 
+    fn summary(notes: &Notes) -> Summary<'_> {
+        let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
+        let (bytes, time_bytes) = (Some(150_000), TimeBytes { stored: 140_000, spared: 10_000 });
+        let (ranks, world, full, untimed, ended) = (4, 4, false, None, None);
+        Summary { file, bytes, time_bytes, packing, notes, ranks, world, full, untimed, ended }
+    }
+
+    #[test]
+    fn the_line_says_what_is_not_kept_and_not_in_the_cost() {
+        let notes =
+            Notes { told: (0..4).collect(), own_ns: 500_000_000, cpu_ns: 5_500_000_000, ..Notes::default() };
+        let waits = "(9.0 %, without what ranks wait longer for each other)";
+        assert!(summary(&notes).line().contains(waits), "{}", summary(&notes).line());
+        assert!(!summary(&Notes { told: [0].into(), ..notes.clone() }).line().contains("wait"));
+        let line = Summary { untimed: Some("--reduce-every"), ..summary(&notes) }.line();
+        let kept = "; calls and distributions of times kept, exact times not (--reduce-every)";
+        assert!(line.ends_with(kept), "{line}");
+        assert!(
+            summary(&Notes { lost: 1, ..notes })
+                .line()
+                .ends_with("exact times of 1 of 4 ranks could not be written")
+        );
+    }
+
+    #[test]
+    fn a_full_disk_is_named_with_what_to_do() {
+        let notes =
+            Notes { failed: (1, format!("/d/rank-000003.st: {FULL} (os error 28)")), ..Notes::default() };
+        let line = Summary { ranks: 3, ..summary(&notes) }.line();
+        let named = "(/d/rank-000003.st: No space left on device (os error 28); -o names a file";
+        assert!(line.contains(named) && !line.contains("killed"), "{line}");
+        let none = Notes::default();
+        let line = Summary { ranks: 3, full: true, ..summary(&none) }.line();
+        assert!(line.contains("1 of 4 ranks left no trace (no room on the disk?; -o names"), "{line}");
+        let line = Summary { ranks: 3, ..summary(&none) }.line();
+        assert!(line.contains("1 of 4 ranks left no trace (killed in MPI_Init?)"), "{line}");
+    }
+
     #[test]
     fn the_line_says_what_is_where_and_what_is_missing() {
-        fn summary(notes: &Notes) -> Summary<'_> {
-            let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
-            let (bytes, time_bytes) = (Some(150_000), TimeBytes { stored: 140_000, spared: 10_000 });
-            Summary { file, bytes, time_bytes, packing, notes, ranks: 4, world: 4, ended: None }
-        }
         let ended = |raw| Ended { elapsed: Duration::from_millis(1400), status: ExitStatus::from_raw(raw) };
         let mut notes = Notes {
             told: (0..4).collect(),
@@ -235,10 +292,6 @@ mod tests {
             "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms of processor \
              time (2.4 %), packing 7 ms; nothing dropped"
         );
-        let busy = Notes { own_ns: 500_000_000, ..notes.clone() };
-        let waits = "(9.0 %, without what ranks wait longer for each other)";
-        assert!(summary(&busy).line().contains(waits), "{}", summary(&busy).line());
-        assert!(!summary(&Notes { told: [0].into(), ..busy }).line().contains("wait"));
         let dear = TimeBytes { stored: 9_000, spared: 9_000 };
         let line = Summary { time_bytes: dear, ..summary(&notes) }.line();
         assert!(line.contains("150 kB (exact times); own cost"), "{line}");
