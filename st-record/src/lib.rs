@@ -261,7 +261,7 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         let Some((saved, packing)) = saved else {
             let which = if jobs > 1 { format!("{job}: ") } else { String::new() };
             if launched(job) {
-                complain(&format!("{which}{}", nothing(args, notes)));
+                complain(&format!("{which}{}", nothing(args, notes, is_full(directory))));
             }
             complete &= !launched(job);
             return;
@@ -312,7 +312,7 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
 }
 
 /// Why there is no trace.
-fn nothing(args: &Args, notes: &Notes) -> String {
+fn nothing(args: &Args, notes: &Notes, full: bool) -> String {
     if let (ranks @ 1.., why) = &notes.failed {
         let ranks = counted(*ranks, "rank");
         return format!(
@@ -324,7 +324,12 @@ fn nothing(args: &Args, notes: &Notes) -> String {
         if let Some(no) = missing(args.only.as_deref(), world) {
             return format!("there is no trace: {no}");
         }
-        return format!("there is no trace: none of the job's {world} ranks has left one");
+        let why = if full {
+            format!("; the disk has no room{}", summary::advice(summary::FULL))
+        } else {
+            String::new()
+        };
+        return format!("there is no trace: none of the job's {world} ranks has left one{why}");
     }
     if notes.began {
         return "there is no trace: the program called MPI_Init, and ended before that had returned".into();

@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 /// Own cost from which on what is not in it is told of, in thousandths: below it ranks are hardly held up.
-const TOLD: u64 = 50;
+const TOLD: u64 = 5;
 
 /// What a finished job is told about.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ impl Summary<'_> {
 }
 
 /// What the system says where a disk is full.
-const FULL: &str = "No space left on device";
+pub(crate) const FULL: &str = "No space left on device";
 
 /// What to do where a disk is full, if that is what is said.
 pub(crate) fn advice(why: &str) -> &'static str {
@@ -247,6 +247,8 @@ mod tests {
             Notes { told: (0..4).collect(), own_ns: 500_000_000, cpu_ns: 5_500_000_000, ..Notes::default() };
         let waits = "(9.0 %, without what ranks wait longer for each other)";
         assert!(summary(&notes).line().contains(waits), "{}", summary(&notes).line());
+        let little = Notes { own_ns: 20_000_000, ..notes.clone() };
+        assert!(summary(&little).line().contains("(0.3 %)"), "{}", summary(&little).line());
         assert!(!summary(&Notes { told: [0].into(), ..notes.clone() }).line().contains("wait"));
         let line = Summary { untimed: Some("--reduce-every"), ..summary(&notes) }.line();
         let kept = "; calls and distributions of times kept, exact times not (--reduce-every)";
@@ -285,12 +287,12 @@ mod tests {
         assert_eq!(
             Summary { ended: Some(&ended(0)), ..summary(&notes) }.line(),
             "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms \
-             of processor time (2.4 %), packing 7 ms; nothing dropped; exit 0"
+             of processor time (2.4 %, without what ranks wait longer for each other), packing 7 ms; nothing dropped; exit 0"
         );
         assert_eq!(
             summary(&notes).line(),
             "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms of processor \
-             time (2.4 %), packing 7 ms; nothing dropped"
+             time (2.4 %, without what ranks wait longer for each other), packing 7 ms; nothing dropped"
         );
         let dear = TimeBytes { stored: 9_000, spared: 9_000 };
         let line = Summary { time_bytes: dear, ..summary(&notes) }.line();
@@ -298,7 +300,13 @@ mod tests {
         assert_eq!(ended(9).words(), " in 1.4 s; killed by signal 9");
         notes.merging = Some([42_000_000, 20_000_000, 25_000_000]);
         let merged = summary(&notes);
-        assert!(merged.line().contains("(2.4 %), merging 42 ms, packing 7 ms"), "{}", merged.line());
+        assert!(
+            merged.line().contains(
+                "(2.4 %, without what ranks wait longer for each other), merging 42 ms, packing 7 ms"
+            ),
+            "{}",
+            merged.line()
+        );
         assert_eq!(
             merged.merging().as_deref(),
             Some(
@@ -318,7 +326,7 @@ mod tests {
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = Summary { ended: Some(&ended(9)), ..summary(&notes) }.line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
-        assert!(line.contains("(2.4 %) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
+        assert!(line.contains("(2.4 %, without what ranks wait longer for each other) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
         let one = Notes { told: [0].into(), ..notes.clone() };
         assert!(summary(&one).line().contains(" on the 1 rank that told"), "{}", summary(&one).line());
         assert!(line.contains("recording failed on 2 (no room)"), "{line}");

@@ -16,7 +16,7 @@ use st_model::sketch::Shape;
 use st_model::tree::{FlatTree, Item};
 
 use crate::calls::{function, is_start_up};
-use crate::ended;
+use crate::ended::{self, Running, Stands};
 use crate::profile::Profile;
 use crate::table::{Cell, Column, Table, bytes, grouped};
 
@@ -48,10 +48,11 @@ impl Facts {
         size: Option<u64>,
         sections: &[(Section, Profile)],
         sites: &CallSites,
+        running: &Running,
     ) -> Self {
         let mut facts = Self(Vec::new());
         facts.run(header, complete, sections);
-        facts.calls(sections, sites);
+        facts.calls(sections, sites, running);
         facts.times(&Times::of(sections));
         facts.bytes(sections);
         facts.structure(sections);
@@ -96,14 +97,22 @@ impl Facts {
         self.add("complete", (!complete).then(|| cut.to_owned()), vec![("complete", complete_value)]);
     }
 
-    fn calls(&mut self, sections: &[(Section, Profile)], sites: &CallSites) {
+    fn calls(&mut self, sections: &[(Section, Profile)], sites: &CallSites, running: &Running) {
         let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
         self.add("calls", grouped(calls), vec![("calls", Cell::count(calls))]);
-        for place in ended::places(sections, sites) {
-            self.add("ended early", place, Vec::new());
+        let known = [
+            ("ended early", "ended_early_ranks", Stands::Ended),
+            ("still running", "running_ranks", Stands::Running),
+            ("running or ended", "perhaps_running_ranks", Stands::Unknown),
+        ];
+        for (name, key, stands) in known {
+            for place in ended::places(sections, sites, running, stands) {
+                self.add(name, place, Vec::new());
+            }
+            let all = sections.iter().flat_map(|(s, _)| &s.ended).map(|e| e.rank);
+            let ranks: BTreeSet<u32> = all.filter(|rank| running.stands(*rank) == stands).collect();
+            self.add("", None, vec![(key, count(ranks.len()))]);
         }
-        let ended: BTreeSet<u32> = sections.iter().flat_map(|(s, _)| &s.ended).map(|e| e.rank).collect();
-        self.add("", None, vec![("ended_early_ranks", count(ended.len()))]);
         let failed = failed_calls(sections);
         self.add(
             "failed calls",

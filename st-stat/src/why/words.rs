@@ -178,7 +178,8 @@ impl Words<'_> {
                 )
             }
             Matter::Bandwidth => {
-                format!("bandwidth: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
+                let [send, receive] = [verb("send", "sends"), verb("receive", "receives")];
+                format!("bandwidth: {calls} of {who} {send} and {receive} {} together", bytes(f.bytes))
             }
             Matter::Files if f.bytes > 0 => {
                 format!("files: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
