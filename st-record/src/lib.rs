@@ -227,7 +227,8 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         Ok(false) => Ok(if code == 0 && args.must_record { FAILED } else { code }),
         // The job has ended as it has; only where it says nothing do we.
         Err(e) => {
-            complain(&format!("{e:#}"));
+            let why = format!("{e:#}");
+            complain(&format!("{why}{}", summary::advice(&why)));
             let kept = directory.keep();
             let packs = typed([TOOL, "--recover", &kept.to_string_lossy()]);
             complain(&format!("what the ranks recorded stays in {}: {packs} packs it", kept.display()));
@@ -242,6 +243,14 @@ fn exit_code(status: ExitStatus) -> u8 {
     code.map_or(1, narrow)
 }
 
+/// Room on the disk of ranks' streams below which it is taken for full: less than a stream and what one is made of may need.
+const ROOM: u64 = 64 << 10;
+
+/// Whether a directory's disk has no room.
+fn is_full(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
+}
+
 /// Packs the streams and says so. Returns whether all ranks that were to be recorded are in the traces.
 fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) -> Result<bool> {
     let launched = |job: &Job| matches!(job, Job::Launched(..));
@@ -253,7 +262,7 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         let Some((saved, packing)) = saved else {
             let which = if jobs > 1 { format!("{job}: ") } else { String::new() };
             if launched(job) {
-                complain(&format!("{which}{}", nothing(args, notes)));
+                complain(&format!("{which}{}", nothing(args, notes, is_full(directory))));
             }
             complete &= !launched(job);
             return;
@@ -269,6 +278,9 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
             notes,
             ranks: saved.ranks,
             world: recorded(&saved.header),
+            full: is_full(directory),
+            untimed: (args.reduce_every.is_some() && args.time == args::Time::Columns)
+                .then_some("--reduce-every"),
             ended: (jobs == 1).then_some(&ended),
         };
         if !launched(job) {
@@ -301,16 +313,24 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
 }
 
 /// Why there is no trace.
-fn nothing(args: &Args, notes: &Notes) -> String {
+fn nothing(args: &Args, notes: &Notes, full: bool) -> String {
     if let (ranks @ 1.., why) = &notes.failed {
         let ranks = counted(*ranks, "rank");
-        return format!("there is no trace: {ranks} could not record; the first says: {why}");
+        return format!(
+            "there is no trace: {ranks} could not record; the first says: {why}{}",
+            summary::advice(why)
+        );
     }
     if let Some(world) = notes.world {
         if let Some(no) = missing(args.only.as_deref(), world) {
             return format!("there is no trace: {no}");
         }
-        return format!("there is no trace: none of the job's {world} ranks has left one");
+        let why = if full {
+            format!("; the disk has no room{}", summary::advice(summary::FULL))
+        } else {
+            String::new()
+        };
+        return format!("there is no trace: none of the job's {world} ranks has left one{why}");
     }
     if notes.began {
         return "there is no trace: the program called MPI_Init, and ended before that had returned".into();

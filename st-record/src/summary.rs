@@ -9,6 +9,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+/// Own cost from which on what is not in it is told of, in thousandths: below it ranks are hardly held up.
+const TOLD: u64 = 5;
+
 /// What a finished job is told about.
 #[derive(Debug)]
 pub struct Summary<'a> {
@@ -26,6 +29,10 @@ pub struct Summary<'a> {
     pub ranks: u64,
     /// Ranks of the job.
     pub world: u64,
+    /// The disk of the ranks' streams has no room.
+    pub full: bool,
+    /// The option for which exact times that would have been recorded are not.
+    pub untimed: Option<&'static str>,
     /// The end of the command, if this is its only job.
     pub ended: Option<&'a Ended>,
 }
@@ -117,7 +124,12 @@ impl Summary<'_> {
         match permille {
             None => {}
             Some(0) => cost.push_str(" (below 0.1 %)"),
-            Some(p) => drop(write!(cost, " ({}.{} %)", p / 10, p % 10)),
+            Some(p) => {
+                // Ranks that are held up keep others waiting, which may cost many times as much: no rank can tell.
+                let waits = p >= TOLD && n.told.len() > 1;
+                let waits = if waits { ", without what ranks wait longer for each other" } else { "" };
+                let _ = write!(cost, " ({}.{} %{waits})", p / 10, p % 10);
+            }
         }
         if n.silent > 0 {
             let _ = write!(cost, " on the {} that told", counted(n.told.len().to_u64(), "rank"));
@@ -135,22 +147,29 @@ impl Summary<'_> {
         let n = self.notes;
         let [world, ranks] = [self.world, self.ranks].map(|n| counted(n, "rank"));
         let mut all = Vec::new();
-        if self.ranks < self.world {
-            let missing = self.world - self.ranks;
-            all.push(format!("{missing} of {world} left no trace (killed in MPI_Init?)"));
-        }
         let (failed, why) = &n.failed;
+        // Those that could not record have said why.
+        if let missing @ 1.. = self.world.saturating_sub(self.ranks).saturating_sub(*failed) {
+            let why = match self.full {
+                true => format!("no room on the disk?{}", advice(FULL)),
+                false => "killed in MPI_Init?".into(),
+            };
+            all.push(format!("{missing} of {world} left no trace ({why})"));
+        }
         if *failed > 0 {
-            all.push(format!("recording failed on {failed} ({why})"));
+            all.push(format!("recording failed on {failed} ({why}{})", advice(why)));
         }
         if n.ended > 0 {
             all.push(format!("{} of {ranks} ended early (st-stat says where)", n.ended));
+        }
+        if let Some(option) = self.untimed {
+            all.push(format!("calls and distributions of times kept, exact times not ({option})"));
         }
         if n.folded {
             all.push("exact times folded into sketches".into());
         }
         if n.lost > 0 {
-            all.push(format!("no room for the exact times of {} of {ranks}", n.lost));
+            all.push(format!("exact times of {} of {ranks} could not be written", n.lost));
         }
         if n.stopped > 0 {
             all.push(format!("exact times stopped at the budget on {} of {ranks}", n.stopped));
@@ -169,6 +188,19 @@ impl Summary<'_> {
             all.push(format!("{n} {functions} of this MPI not recorded, if called"));
         }
         if all.is_empty() { "nothing dropped".into() } else { all.join("; ") }
+    }
+}
+
+/// What the system says where a disk is full.
+pub(crate) const FULL: &str = "No space left on device";
+
+/// What to do where a disk is full, if that is what is said.
+pub(crate) fn advice(why: &str) -> &'static str {
+    let full = why.contains(FULL);
+    if full {
+        "; -o names a file on a disk with room, and streams are beside it; --time sketch needs less"
+    } else {
+        ""
     }
 }
 
@@ -202,13 +234,48 @@ pub(crate) fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
 
+    fn summary(notes: &Notes) -> Summary<'_> {
+        let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
+        let (bytes, time_bytes) = (Some(150_000), TimeBytes { stored: 140_000, spared: 10_000 });
+        let (ranks, world, full, untimed, ended) = (4, 4, false, None, None);
+        Summary { file, bytes, time_bytes, packing, notes, ranks, world, full, untimed, ended }
+    }
+
+    #[test]
+    fn the_line_says_what_is_not_kept_and_not_in_the_cost() {
+        let notes =
+            Notes { told: (0..4).collect(), own_ns: 500_000_000, cpu_ns: 5_500_000_000, ..Notes::default() };
+        let waits = "(9.0 %, without what ranks wait longer for each other)";
+        assert!(summary(&notes).line().contains(waits), "{}", summary(&notes).line());
+        let little = Notes { own_ns: 20_000_000, ..notes.clone() };
+        assert!(summary(&little).line().contains("(0.3 %)"), "{}", summary(&little).line());
+        assert!(!summary(&Notes { told: [0].into(), ..notes.clone() }).line().contains("wait"));
+        let line = Summary { untimed: Some("--reduce-every"), ..summary(&notes) }.line();
+        let kept = "; calls and distributions of times kept, exact times not (--reduce-every)";
+        assert!(line.ends_with(kept), "{line}");
+        assert!(
+            summary(&Notes { lost: 1, ..notes })
+                .line()
+                .ends_with("exact times of 1 of 4 ranks could not be written")
+        );
+    }
+
+    #[test]
+    fn a_full_disk_is_named_with_what_to_do() {
+        let notes =
+            Notes { failed: (1, format!("/d/rank-000003.st: {FULL} (os error 28)")), ..Notes::default() };
+        let line = Summary { ranks: 3, ..summary(&notes) }.line();
+        let named = "(/d/rank-000003.st: No space left on device (os error 28); -o names a file";
+        assert!(line.contains(named) && !line.contains("killed"), "{line}");
+        let none = Notes::default();
+        let line = Summary { ranks: 3, full: true, ..summary(&none) }.line();
+        assert!(line.contains("1 of 4 ranks left no trace (no room on the disk?; -o names"), "{line}");
+        let line = Summary { ranks: 3, ..summary(&none) }.line();
+        assert!(line.contains("1 of 4 ranks left no trace (killed in MPI_Init?)"), "{line}");
+    }
+
     #[test]
     fn the_line_says_what_is_where_and_what_is_missing() {
-        fn summary(notes: &Notes) -> Summary<'_> {
-            let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
-            let (bytes, time_bytes) = (Some(150_000), TimeBytes { stored: 140_000, spared: 10_000 });
-            Summary { file, bytes, time_bytes, packing, notes, ranks: 4, world: 4, ended: None }
-        }
         let ended = |raw| Ended { elapsed: Duration::from_millis(1400), status: ExitStatus::from_raw(raw) };
         let mut notes = Notes {
             told: (0..4).collect(),
@@ -220,12 +287,12 @@ mod tests {
         assert_eq!(
             Summary { ended: Some(&ended(0)), ..summary(&notes) }.line(),
             "4 ranks, 33,701 calls in 1.4 s → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms \
-             of processor time (2.4 %), packing 7 ms; nothing dropped; exit 0"
+             of processor time (2.4 %, without what ranks wait longer for each other), packing 7 ms; nothing dropped; exit 0"
         );
         assert_eq!(
             summary(&notes).line(),
             "4 ranks, 33,701 calls → lmp-4r.st, 150 kB (exact times; 20 kB without); own cost 133 ms of processor \
-             time (2.4 %), packing 7 ms; nothing dropped"
+             time (2.4 %, without what ranks wait longer for each other), packing 7 ms; nothing dropped"
         );
         let dear = TimeBytes { stored: 9_000, spared: 9_000 };
         let line = Summary { time_bytes: dear, ..summary(&notes) }.line();
@@ -233,7 +300,13 @@ mod tests {
         assert_eq!(ended(9).words(), " in 1.4 s; killed by signal 9");
         notes.merging = Some([42_000_000, 20_000_000, 25_000_000]);
         let merged = summary(&notes);
-        assert!(merged.line().contains("(2.4 %), merging 42 ms, packing 7 ms"), "{}", merged.line());
+        assert!(
+            merged.line().contains(
+                "(2.4 %, without what ranks wait longer for each other), merging 42 ms, packing 7 ms"
+            ),
+            "{}",
+            merged.line()
+        );
         assert_eq!(
             merged.merging().as_deref(),
             Some(
@@ -253,7 +326,7 @@ mod tests {
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = Summary { ended: Some(&ended(9)), ..summary(&notes) }.line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
-        assert!(line.contains("(2.4 %) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
+        assert!(line.contains("(2.4 %, without what ranks wait longer for each other) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
         let one = Notes { told: [0].into(), ..notes.clone() };
         assert!(summary(&one).line().contains(" on the 1 rank that told"), "{}", summary(&one).line());
         assert!(line.contains("recording failed on 2 (no room)"), "{line}");

@@ -8,7 +8,7 @@ use clap::Parser;
 use st_cli::Mpi;
 use st_cli::Symbols;
 use st_cli::options::{StreamIn, Talk};
-use st_cli::quantity::duration;
+use st_cli::quantity::{duration, seconds};
 
 use crate::cut::Limit;
 use crate::factor::Factor;
@@ -97,8 +97,8 @@ pub struct Args {
     #[arg(long, value_name = "LIMIT", help_heading = "What if")]
     pub stop_after: Option<Limit>,
     /// End with status 1, naming rank and call site, when a call takes so many seconds (or 500ms, 5m) and ten times as long as it
-    /// did when it was recorded; 0: wait for ever
-    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = duration, help_heading = "Replay")]
+    /// did when it was recorded; 1ms at least; 0: wait for ever
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = patience, help_heading = "Replay")]
     pub watchdog: Duration,
 
     /// Tell on standard error how far the first rank has come, again and again (default: if that is a terminal, and not -q)
@@ -172,6 +172,14 @@ impl FromStr for Compute {
     }
 }
 
+/// Shortest time for which a call is waited for: looked at are calls four times as often.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let (time, none) = (duration(text)?, seconds(text)? <= 0.0);
+    if none || time >= SHORTEST { Ok(time) } else { Err("shorter than 1 ms; 0 waits for ever".into()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,5 +198,13 @@ mod tests {
         assert!("scale=-1".parse::<Compute>().is_err());
         assert!("scale=inf".parse::<Compute>().is_err());
         assert!("nap".parse::<Compute>().is_err());
+    }
+
+    #[test]
+    fn no_time_becomes_for_ever_since_it_is_short() {
+        assert_eq!(["0", "1ms", "2"].map(patience), [0, 1, 2000].map(|ms| Ok(Duration::from_millis(ms))));
+        for short in ["0.1ns", "1ns", "999us"] {
+            assert!(patience(short).unwrap_err().contains("0 waits for ever"), "{short}");
+        }
     }
 }

@@ -46,8 +46,8 @@ CSV and JSON (an object a line) hold one table, the same columns whatever the wi
 with their units. What is not known is empty or null.
 
 Columns of the summary: CSV and JSON have one row: program, mpi, mpi_version; ranks that the trace holds, of world; hosts; complete (false of a \
-truncated stream); calls; ended_early_ranks; failed_calls; name_only_calls, of functions whose parameters are not known; rank_time_mean_ns, \
-rank_time_longest_ns and rank_time_longest_rank, and mpi_percent, the share of that time in MPI (see \"Time\" in st-intro(7)); other_threads, beside each rank's first one, and other_threads_mpi_ns, \
+truncated stream); calls; ended_early_ranks, running_ranks, which are still recorded, and perhaps_running_ranks, whose machine alone knows; failed_calls; name_only_calls, of functions whose parameters are not known; rank_time_mean_ns, \
+rank_time_longest_ns and rank_time_longest_rank, and mpi_percent, the share of that time in MPI (see \"Time\" in st-intro(7)); paused_mean_ns, paused_percent, paused_longest_ns and paused_longest_rank, time for which recording was paused; other_threads, beside each rank's first one, and other_threads_mpi_ns, \
 their time in MPI; start_up_mean_ns, per rank in MPI_Init and MPI_Finalize; sent_bytes and received_bytes (see \"Bytes sent and \
 received\" in st-intro(7)); partners_least and partners_most, ranks that a rank sends to; call_sites, loops, loop_depth, \
 tree_nodes, sections; file_bytes; times, what the trace keeps of them; left_out, what lossy options have changed; histograms, \

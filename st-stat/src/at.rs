@@ -55,7 +55,14 @@ impl Timed {
 }
 
 /// What a row of text has in common.
-type Alike = (&'static str, String, Option<u32>, String);
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    thread: usize,
+    state: &'static str,
+    function: String,
+    site: Option<u32>,
+    path: String,
+}
 
 /// `st-stat at`.
 pub(crate) fn at(args: &AtArgs) -> Result<Status> {
@@ -151,34 +158,33 @@ fn grouped(moments: &[(&Section, Moment<'_>)], sites: &CallSites) -> Table {
     let mut groups: BTreeMap<Alike, (Vec<u32>, u64)> = BTreeMap::new();
     for found in moments {
         let (name, site) = named(found, sites);
-        let key = (state(found.1.state), name, site, path(&found.1));
+        let (thread, state) = (found.1.thread, state(found.1.state));
+        let key = Alike { thread, state, function: name, site, path: path(&found.1) };
         let group = groups.entry(key).or_default();
         group.0.push(found.1.rank);
         group.1 = group.1.max(found.1.since);
     }
     let mut list: Vec<(Alike, (Vec<u32>, u64))> = groups.into_iter().collect();
-    list.sort_by_key(|(_, (ranks, _))| ranks.first().copied());
-    let columns = vec![
-        Column::left("ranks", "ranks"),
+    list.sort_by_key(|(alike, (ranks, _))| (ranks.first().copied(), alike.thread));
+    let threads = list.iter().any(|(alike, _)| alike.thread > 0);
+    let first =
+        [Some(Column::left("ranks", "ranks")), threads.then_some(Column::right("thread", "thread", 0))];
+    let columns = [
         Column::left("in", "state"),
         Column::left("of, or before", "function"),
         Column::left("iteration", "iteration"),
         Column::right("for", "since_ns", 1),
     ];
-    let row = |((state, name, site, path), (ranks, since)): (Alike, (Vec<u32>, u64))| {
-        let since = if name.is_empty() { Cell::none() } else { Cell::ns(since.into()) };
-        let mut row = vec![
-            Cell::text(named_ranks(&ranks)),
-            Cell::text(state),
-            Cell::text(name),
-            Cell::text(path),
-            since,
-        ];
-        row.extend(site_cells(site, sites));
+    let row = |(alike, (ranks, since)): (Alike, (Vec<u32>, u64))| {
+        let since = if alike.function.is_empty() { Cell::none() } else { Cell::ns(since.into()) };
+        let mut row = vec![Cell::text(named_ranks(&ranks))];
+        row.extend(threads.then(|| Cell::count(alike.thread.to_u64())));
+        row.extend([Cell::text(alike.state), Cell::text(alike.function), Cell::text(alike.path), since]);
+        row.extend(site_cells(alike.site, sites));
         row
     };
     Table {
-        columns: columns.into_iter().chain(SITE).collect(),
+        columns: first.into_iter().flatten().chain(columns).chain(SITE).collect(),
         rows: list.into_iter().map(row).collect(),
         total: None,
     }

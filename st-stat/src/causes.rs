@@ -16,21 +16,27 @@ use crate::explain::{Explained, rank_cell, tell_of_threads};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
-/// What an activity is called.
-pub(crate) fn activity(what: Activity) -> &'static str {
+/// What an activity is called that is none.
+const PAUSED: &str = "recording paused";
+
+/// What an activity at a place is called. The call that pauses recording is taken to last until that goes on.
+pub(crate) fn activity(explained: &Explained, place: u32, what: Activity) -> &'static str {
     match what {
+        Activity::Call if explained.pauses(place) => PAUSED,
         Activity::Computation => "computation",
         Activity::Call => "call",
     }
 }
 
 /// The same, where a function follows.
-fn activity_cell(what: Activity) -> Cell {
+fn activity_cell(explained: &Explained, place: u32, what: Activity) -> Cell {
+    let name = activity(explained, place, what);
     let text = match what {
+        _ if name == PAUSED => "paused by",
         Activity::Computation => "before",
         Activity::Call => "in",
     };
-    Cell { text: text.into(), ..Cell::text(activity(what)) }
+    Cell { text: text.into(), ..Cell::text(name) }
 }
 
 /// `st-stat delays`.
@@ -97,7 +103,7 @@ fn sorted<K: Ord + Copy>(costs: impl Iterator<Item = (K, Cost)>) -> Vec<(K, Cost
 fn delays_by_site(explained: &Explained, delays: &Delays, sites: &CallSites) -> Table {
     let row = |(Doing { at, what }, cost): (Doing, Cost)| {
         let (function, site) = explained.place(at.place, sites);
-        let first = [activity_cell(what), Cell::text(function), rank_cell(at.rank)];
+        let first = [activity_cell(explained, at.place, what), Cell::text(function), rank_cell(at.rank)];
         first.into_iter().chain(cost_cells(&cost, delays.waits)).chain(site_cells(site, sites)).collect()
     };
     let columns = [
@@ -173,7 +179,7 @@ pub(crate) fn headline(path: &Path, ranks: usize) -> String {
 fn path_row(on: &OnPath, path: &Path, ranks: usize, explained: &Explained, sites: &CallSites) -> Vec<Cell> {
     let (function, site) = explained.place(on.place, sites);
     let cells = [
-        activity_cell(on.what),
+        activity_cell(explained, on.place, on.what),
         Cell::text(function),
         Cell::ns(on.time.into()),
         Cell::percent(on.time.into(), path.time().into()),
@@ -243,7 +249,7 @@ impl Cause {
     }
 
     /// In words, with its ranks and its place in theirs.
-    pub(crate) fn words(&self, ranks: &str, place: &str) -> String {
+    pub(crate) fn words(&self, explained: &Explained, ranks: &str, place: &str) -> String {
         let [part, whole] = self.part;
         let share = Cell::percent(part.into(), whole.into()).text;
         let (verb, how) = match self.what {
@@ -255,6 +261,11 @@ impl Cause {
             1 => place.to_owned(),
             n => format!("the calls of {} call sites, most {how} {place}", grouped(n.to_u64())),
         };
+        if self.what == Activity::Call && explained.pauses(self.place) {
+            return format!(
+                "{share} since recording of {ranks} was paused by {place}: what was done then is not in the trace"
+            );
+        }
         format!("{share} since {ranks} {verb}{s} longer {how} {place}")
     }
 }

@@ -1,7 +1,10 @@
 //! Where ranks ended that did not come to the end of their program.
 
 use st_model::num::Exact;
-use std::collections::BTreeMap;
+use st_stream::directory::{JOURNAL, RankFile};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
 
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
@@ -23,11 +26,72 @@ struct Group {
     text: String,
 }
 
-/// Lines like `rank 2 ends at call 151, MPI_Allreduce (site 7, main main.c:88)`: places of few ranks first, since those tell most.
-pub(crate) fn places(sections: &[(Section, Profile)], sites: &CallSites) -> Vec<String> {
+/// Ranks that have not come to the end of their program since they are still being recorded.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Running {
+    /// By processes of this machine.
+    here: BTreeSet<u32>,
+    /// Perhaps, by processes of other machines.
+    elsewhere: BTreeSet<u32>,
+}
+
+/// How a rank stands that has not come to the end of its program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stands {
+    /// It is no more.
+    Ended,
+    /// It still runs.
+    Running,
+    /// One or the other: its journal is another machine's.
+    Unknown,
+}
+
+impl Running {
+    /// By the journals that inputs are, or have in them.
+    pub(crate) fn of(inputs: &[PathBuf], sections: &[(Section, Profile)]) -> Self {
+        let entries = |dir: &PathBuf| {
+            fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+        };
+        let files =
+            inputs.iter().flat_map(|path| if path.is_dir() { entries(path) } else { vec![path.clone()] });
+        let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let on = |rank| sections.iter().flat_map(|(s, _)| &s.hosts).find(|(_, ranks)| ranks.contains(rank));
+        let mut all = Self::default();
+        for path in files {
+            let Some(file) = path.file_name().and_then(RankFile::of).filter(|file| file.ends == JOURNAL)
+            else {
+                continue;
+            };
+            if on(file.rank).is_some_and(|(host, _)| host != own.trim()) {
+                all.elsewhere.insert(file.rank);
+            } else if file.is_in_use() {
+                all.here.insert(file.rank);
+            }
+        }
+        all
+    }
+
+    /// How a rank stands.
+    pub(crate) fn stands(&self, rank: u32) -> Stands {
+        match () {
+            () if self.here.contains(&rank) => Stands::Running,
+            () if self.elsewhere.contains(&rank) => Stands::Unknown,
+            () => Stands::Ended,
+        }
+    }
+}
+
+/// Lines like `rank 2 ends at call 151, MPI_Allreduce (site 7, main main.c:88)`: places of few ranks first, since those tell most. Of
+/// ranks that stand so.
+pub(crate) fn places(
+    sections: &[(Section, Profile)],
+    sites: &CallSites,
+    running: &Running,
+    stands: Stands,
+) -> Vec<String> {
     let mut groups: BTreeMap<(u32, bool, String), Group> = BTreeMap::new();
     for (section, _) in sections {
-        for e in &section.ended {
+        for e in section.ended.iter().filter(|e| running.stands(e.rank) == stands) {
             let inside = e.inside != NO_SYM;
             let at = if inside { e.inside } else { e.last };
             let call = e.calls + u64::from(inside);
@@ -36,7 +100,7 @@ pub(crate) fn places(sections: &[(Section, Profile)], sites: &CallSites) -> Vec<
             let group = groups.entry((e.thread, inside, text.clone())).or_insert_with(|| Group {
                 ranks: RankList::default(),
                 calls: (call, call),
-                text: sentence(e, inside, &text),
+                text: sentence(e, inside, &text, stands),
             });
             group.ranks.extend(&RankList::single(e.rank));
             group.calls = (group.calls.0.min(call), group.calls.1.max(call));
@@ -45,7 +109,7 @@ pub(crate) fn places(sections: &[(Section, Profile)], sites: &CallSites) -> Vec<
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(|g| (g.ranks.len(), g.ranks.lowest()));
     let more = groups.len().saturating_sub(PLACES);
-    let mut lines: Vec<_> = groups.iter().take(PLACES).map(line).collect();
+    let mut lines: Vec<_> = groups.iter().take(PLACES).map(|group| line(group, stands)).collect();
     if more > 0 {
         lines.push(format!("… and at {} more places", grouped(more.to_u64())));
     }
@@ -53,19 +117,26 @@ pub(crate) fn places(sections: &[(Section, Profile)], sites: &CallSites) -> Vec<
 }
 
 /// What stands behind the number of the call.
-fn sentence(e: &Ended, inside: bool, text: &str) -> String {
+fn sentence(e: &Ended, inside: bool, text: &str, stands: Stands) -> String {
+    let no = if stands == Stands::Ended { "did not" } else { "has yet to" };
     let thread = if e.thread == 0 { String::new() } else { format!(" (thread {})", e.thread) };
     match (inside, e.last) {
-        (true, _) => format!(", {text}, which did not return{thread}"),
+        (true, _) => format!(", {text}, which {no} return{thread}"),
         (false, NO_SYM) => thread.to_owned(),
         (false, _) => format!(", {text}{thread}"),
     }
 }
 
-fn line(g: &Group) -> String {
-    let (verb, who) = match g.ranks.lowest() {
-        Some(rank) if g.ranks.len() == 1 => ("ends", format!("rank {rank}")),
-        _ => ("end", format!("ranks {}", plain(&g.ranks))),
+fn line(g: &Group, stands: Stands) -> String {
+    let (one, who) = match g.ranks.lowest() {
+        Some(rank) if g.ranks.len() == 1 => (true, format!("rank {rank}")),
+        _ => (false, format!("ranks {}", plain(&g.ranks))),
+    };
+    let verb = match (stands == Stands::Ended, one) {
+        (true, true) => "ends",
+        (true, false) => "end",
+        (false, true) => "is",
+        (false, false) => "are",
     };
     let calls = match g.calls {
         (0, 0) => "before its first call".to_owned(),

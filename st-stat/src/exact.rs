@@ -14,7 +14,7 @@ fn is_reduced(thread: &Thread) -> bool {
 }
 
 /// Whether every event that distributions are of has an exact time, which is not rounded.
-fn is_exact(thread: &Thread) -> bool {
+pub(crate) fn is_exact(thread: &Thread) -> bool {
     let columns = || thread.columns.iter().map(|(_, c)| c);
     let timed = columns().map(|c| c.events()).fold(0, u64::saturating_add);
     let events = thread.sketches.iter().map(|s| s.comm.count).fold(0, u64::saturating_add);

@@ -6,8 +6,8 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use st_cli::options::Talk;
 use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted, grouped};
-use st_explain::{Analysis, At, Explains, Kept, Sum, Tell, Unmatched, WaitKind, analyse};
-use st_model::calls::{CallId, CallTable};
+use st_explain::{Analysis, At, Efficiency, Explains, Kept, Sum, Tell, Unmatched, WaitKind, analyse};
+use st_model::calls::{CallId, CallTable, names};
 use st_model::explanation::{ELSEWHERE, Place};
 use st_model::header::{Clock, Header, Queued, SIMULATED};
 use st_model::num::{Exact, saturate};
@@ -157,6 +157,13 @@ impl Explained {
             return (String::new(), None);
         };
         (self.function(place.call), place.site.and_then(|id| sites.number(id)))
+    }
+
+    /// Whether calls at a place pause recording, or go on with it.
+    pub(crate) fn pauses(&self, place: u32) -> bool {
+        let call = self.told().and_then(|a| a.places().get(place)).map(|place| place.call);
+        call.and_then(|call| CallTable::builtin().get(call))
+            .is_some_and(|row| row.name == names::MPI_Pcontrol)
     }
 
     fn function(&self, call: CallId) -> String {
@@ -347,7 +354,7 @@ fn added<K: Ord>(sums: impl Iterator<Item = (K, Sum)>) -> std::collections::BTre
 /// `st-stat efficiency`.
 pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
     let explained = Explained::read(&args.of, analyse)?;
-    let table = efficiency_table(explained.explained()?);
+    let table = efficiency_table(&explained, explained.explained()?);
     let mut out = Output::text(&args.of.output.output)?;
     let screen = Screen::of(&out);
     table.write(args.of.format, screen, &mut out)?;
@@ -357,14 +364,16 @@ pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
 }
 
 /// What the run time is made of.
-pub(crate) fn efficiency_table(told: &dyn Explains) -> Table {
-    let e = told.efficiency();
+pub(crate) fn efficiency_table(explained: &Explained, told: &dyn Explains) -> Table {
+    let (rows, e) = (rank_rows(explained), told.efficiency());
+    let paused = rows.iter().map(|(r, _)| r.paused).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
+    let e = Efficiency { paused: saturate(paused), ..e };
     let share = |name: &str, value: Option<f64>| {
         let cell = value.map_or_else(Cell::none, |v| Cell::shown(v.into(), format!("{v:.3}")));
         vec![Cell::text(name), cell]
     };
     let time = |name: &str, ns: u64| vec![Cell::text(name), Cell::ns(ns.into())];
-    let rows = vec![
+    let mut rows = vec![
         share("parallel efficiency", e.parallel()),
         share("load balance", e.load_balance()),
         share("communication efficiency", e.communication()),
@@ -375,14 +384,16 @@ pub(crate) fn efficiency_table(told: &dyn Explains) -> Table {
         time("computation, mean", e.mean),
         time("computation, longest", e.longest),
     ];
+    rows.extend((e.paused > 0).then(|| time("recording paused, mean", e.paused)));
     let columns = vec![Column::left("measure", "measure"), Column::right("value", "value", 0)];
     Table { columns, rows, total: None }
 }
 
 /// Ranks with their times, and waits where these are known.
-fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
+pub(crate) fn rank_rows(explained: &Explained) -> Vec<(RankTime, Option<u64>)> {
     let of = |r: &st_explain::RankTotals| {
-        (RankTime { rank: r.rank, whole: r.whole().into(), mpi: r.mpi.into() }, Some(r.wait.ns))
+        let [whole, mpi, paused] = [r.whole(), r.mpi, r.paused].map(u128::from);
+        (RankTime { rank: r.rank, whole, mpi, paused }, Some(r.wait.ns))
     };
     if let Some(analysis) = &explained.analysis {
         return analysis.ranks.iter().map(of).collect();
@@ -423,7 +434,7 @@ pub(crate) fn computed_before(sections: &[Section], at: Place) -> BTreeMap<u32, 
 /// Computation of ranks without exact times.
 pub(crate) fn computation(explained: &Explained) -> Vec<(u32, u64, u64)> {
     let rows = rank_rows(explained);
-    rows.iter().map(|(r, _)| (r.rank, saturate(r.whole), saturate(r.whole.saturating_sub(r.mpi)))).collect()
+    rows.iter().map(|(r, _)| (r.rank, saturate(r.whole), saturate(r.computation()))).collect()
 }
 
 /// Says so where single ranks' waits are not known as well as those of all.
@@ -467,22 +478,26 @@ pub(crate) fn ranks(args: &RanksArgs) -> Result<Status> {
 /// Ranks and what their time goes into.
 pub(crate) fn ranks_table(explained: &Explained) -> Table {
     let rows = rank_rows(explained);
-    let computed = |r: &RankTime| r.whole.saturating_sub(r.mpi);
-    let mean = rows.iter().map(|(r, _)| computed(r)).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
+    let mean =
+        rows.iter().map(|(r, _)| r.computation()).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
     // Where no rank has any time, none was recorded.
     let timed = rows.iter().any(|(r, _)| r.whole > 0);
     let time = |ns: u128| if timed { Cell::ns(ns) } else { Cell::none() };
+    let pauses = rows.iter().any(|(r, _)| r.paused > 0);
     let row = |(r, wait): &(RankTime, Option<u64>)| {
-        vec![
+        let mut cells = vec![
             rank_cell(r.rank),
             time(r.whole),
-            time(computed(r)),
+            time(r.computation()),
             time(r.mpi),
             wait.map_or_else(Cell::none, |ns| time(ns.into())),
-            if timed { Cell::percent(computed(r), mean) } else { Cell::none() },
-        ]
+            if timed { Cell::percent(r.computation(), mean) } else { Cell::none() },
+        ];
+        cells
+            .extend(pauses.then(|| [time(r.paused), Cell::percent(r.paused, r.whole)]).into_iter().flatten());
+        cells
     };
-    let columns = vec![
+    let mut columns = vec![
         Column::right("rank", "rank", 0),
         Column::right("time", "time_ns", 0),
         Column::right("computation", "computation_ns", 0),
@@ -490,5 +505,9 @@ pub(crate) fn ranks_table(explained: &Explained) -> Table {
         Column::right("waiting", "wait_ns", 0),
         Column::right("of mean", "computation_percent", 0),
     ];
+    if pauses {
+        let more = [Column::right("paused", "paused_ns", 0), Column::right("share", "paused_percent", 0)];
+        columns.extend(more);
+    }
     Table { columns, rows: rows.iter().map(row).collect(), total: None }
 }

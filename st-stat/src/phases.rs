@@ -122,6 +122,8 @@ impl<'a> Phases<'a> {
             Column::right("in MPI", "mpi_ns", 0),
             Column::right("waiting", "wait_ns", 0),
         ];
+        let pauses = self.loops.iter().flat_map(|of| &of.turns).any(|turn| turn.paused > 0);
+        let paused = pauses.then_some(Column::right("paused", "paused_ns", 0));
         let since = |at: i64| Cell::ns(saturate::<u64>(at.saturating_sub(self.zero)).into());
         let mut rows = Vec::new();
         for (i, of) in self.loops.iter().enumerate() {
@@ -145,11 +147,12 @@ impl<'a> Phases<'a> {
                     mean(turn.mpi),
                     mean(turn.wait),
                 ];
+                row.extend(pauses.then(|| mean(turn.paused)));
                 row.extend(site.clone());
                 rows.push(row);
             }
         }
-        Table { columns: columns.into_iter().chain(SITE).collect(), rows, total: None }
+        Table { columns: columns.into_iter().chain(paused).chain(SITE).collect(), rows, total: None }
     }
 
     fn write(&self, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
@@ -196,7 +199,8 @@ impl<'a> Phases<'a> {
             .filter(|_| all >= TENTHS)
             .map_or_else(String::new, |t| format!(", {:+.1} % by the end", t * 100.0));
         writeln!(out, "  time     {} {}{trend}", line(&|m| (m.mean(), longest)), duration(whole.mean()))?;
-        for (what, of) in [("in MPI ", mpi as fn(&Moment) -> u64), ("waiting", waiting)] {
+        let all = [("in MPI ", mpi as fn(&Moment) -> u64), ("waiting", waiting), ("paused ", paused)];
+        for (what, of) in all.into_iter().filter(|(what, of)| *what != "paused " || of(&whole) > 0) {
             let share = Cell::percent(of(&whole).into(), whole.time.into()).text;
             writeln!(out, "  {what}  {} {share}", line(&|m| (of(m), m.time)))?;
         }
@@ -216,6 +220,10 @@ fn mpi(of: &Moment) -> u64 {
 
 fn waiting(of: &Moment) -> u64 {
     of.wait
+}
+
+fn paused(of: &Moment) -> u64 {
+    of.paused
 }
 
 /// How high a part of a whole is; nothing only if it is nothing.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use st_match::volume::{Graphs, Places, Side, Volumes};
 use st_model::calls::CallTable;
 use st_model::frequencies::Frequencies;
+use st_model::paused::{self, Pauses};
 use st_model::project::Error;
 use st_model::rank_times::{RankTime, TimeSum};
 use st_model::section::{Form, NO_SYM, PathSketch, Section, SlotStreams, Thread};
@@ -97,8 +98,9 @@ impl Profile {
         for (thread, drawn) in section.threads.iter().zip(&drawn) {
             p.total(section, thread, drawn);
         }
-        for thread in 0..section.threads.len() {
-            exact::sketches(section, thread)?.iter().for_each(|sketch| p.time(sketch));
+        for (thread, of) in section.threads.iter().enumerate() {
+            let pauses = Pauses::of(section, of);
+            exact::sketches(section, thread)?.iter().for_each(|sketch| p.time(sketch, &pauses));
         }
         Ok(p)
     }
@@ -112,13 +114,15 @@ impl Profile {
         drawn: &mut [Drawn],
     ) -> Result<(), Error> {
         let Some(mut events) = section.events(thread, totals.rank) else { return Ok(()) };
-        let mut time = (thread == 0 && exact::tells_ranks(&section.threads[0])).then(TimeSum::default);
+        let pauses = section.symbols.iter().any(paused::may_pause);
+        let told = |t: &Thread| exact::tells_ranks(t) || (pauses && exact::is_exact(t));
+        let mut time = section.threads.first().filter(|t| thread == 0 && told(t)).map(|_| TimeSum::default());
         if time.is_some() {
             events = events.timed();
         }
         while let Some(event) = events.next_event()? {
             if let Some(time) = &mut time {
-                time.add(event.symbol.call, event.times);
+                time.add(&event, event.times);
             }
             let sym = event.sym;
             self.symbols[sym as usize].calls += event.calls();
@@ -153,11 +157,12 @@ impl Profile {
         }
     }
 
-    fn time(&mut self, s: &PathSketch) {
+    fn time(&mut self, s: &PathSketch, pauses: &Pauses) {
         let Some(into) = self.symbols.get_mut(s.sym as usize) else { return };
         into.time += s.comm.sum;
-        // A thread's first call follows none.
-        into.before += if s.pred == NO_SYM { 0 } else { s.compute.sum };
+        // A thread's first call follows none, and what is done while recording is paused is not known.
+        let unknown = s.pred == NO_SYM || pauses.follow(s.pred);
+        into.before += if unknown { 0 } else { s.compute.sum };
         into.timed += s.comm.count;
         into.lengthen(Some(s.comm.max).filter(|_| s.comm.count > 0 && !s.comm.is_mean()));
     }

@@ -15,6 +15,7 @@ use crate::args::{
     Args, CallsArgs, ClustersArgs, Command, DPI, Explaining, MapeArgs, SizesArgs, SizesBy, SummaryArgs,
     ViolationsArgs,
 };
+use crate::ended::Running;
 use crate::input::{Lacking, NAME};
 use crate::table::Format;
 use crate::topology::Grid;
@@ -125,7 +126,8 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     let tables = sections.iter().filter(|_| ended).map(|(s, _)| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let screen = Screen::of(&out);
-    let facts = summary::Facts::of(&whole.header, whole.complete, whole.bytes, &sections, &sites);
+    let running = Running::of(&args.of.inputs, &sections);
+    let facts = summary::Facts::of(&whole.header, whole.complete, whole.bytes, &sections, &sites, &running);
     if args.of.format == Format::Text {
         facts.write_text(screen.width, &mut out)?;
         let mut top = calls::functions(&sections);

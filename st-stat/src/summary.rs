@@ -18,7 +18,7 @@ use st_model::tree::{FlatTree, Item};
 
 use crate::calls::{function, is_start_up};
 use crate::clusters::identity;
-use crate::ended;
+use crate::ended::{self, Running, Stands};
 use crate::profile::Profile;
 use crate::table::{Cell, Column, Table, bytes, grouped};
 
@@ -50,10 +50,11 @@ impl Facts {
         size: Option<u64>,
         sections: &[(Section, Profile)],
         sites: &CallSites,
+        running: &Running,
     ) -> Self {
         let mut facts = Self(Vec::new());
         facts.run(header, complete, sections);
-        facts.calls(sections, sites);
+        facts.calls(sections, sites, running);
         facts.times(&Times::of(sections));
         facts.bytes(sections);
         facts.structure(sections);
@@ -98,14 +99,22 @@ impl Facts {
         self.add("complete", (!complete).then(|| cut.to_owned()), vec![("complete", complete_value)]);
     }
 
-    fn calls(&mut self, sections: &[(Section, Profile)], sites: &CallSites) {
+    fn calls(&mut self, sections: &[(Section, Profile)], sites: &CallSites, running: &Running) {
         let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
         self.add("calls", grouped(calls), vec![("calls", Cell::count(calls))]);
-        for place in ended::places(sections, sites) {
-            self.add("ended early", place, Vec::new());
+        let known = [
+            ("ended early", "ended_early_ranks", Stands::Ended),
+            ("still running", "running_ranks", Stands::Running),
+            ("running or ended", "perhaps_running_ranks", Stands::Unknown),
+        ];
+        for (name, key, stands) in known {
+            for place in ended::places(sections, sites, running, stands) {
+                self.add(name, place, Vec::new());
+            }
+            let all = sections.iter().flat_map(|(s, _)| &s.ended).map(|e| e.rank);
+            let ranks: BTreeSet<u32> = all.filter(|rank| running.stands(*rank) == stands).collect();
+            self.add("", None, vec![(key, count(ranks.len()))]);
         }
-        let ended: BTreeSet<u32> = sections.iter().flat_map(|(s, _)| &s.ended).map(|e| e.rank).collect();
-        self.add("", None, vec![("ended_early_ranks", count(ended.len()))]);
         let failed = failed_calls(sections);
         self.add(
             "failed calls",
@@ -137,6 +146,26 @@ impl Facts {
         let share = Cell::percent(times.mpi, times.whole);
         let text = times.timed.then(|| format!("{} of it", share.text));
         self.add("in MPI", text, vec![("mpi_percent", known(share))]);
+        let (paused, share) = (
+            Cell::ns(times.paused / u128::from(times.ranks.max(1))),
+            Cell::percent(times.paused, times.whole),
+        );
+        let (most, rank) = times.most_paused;
+        let most = Cell::ns(most);
+        let text = format!(
+            "{} per rank (mean), {} of its time, longest {} (rank {rank}): what it did then is not in the trace",
+            paused.text, share.text, most.text
+        );
+        let values = vec![
+            ("paused_mean_ns", known(paused)),
+            ("paused_percent", known(share)),
+            ("paused_longest_ns", known(most)),
+            (
+                "paused_longest_rank",
+                if times.paused > 0 { known(Cell::count(rank.into())) } else { Cell::none() },
+            ),
+        ];
+        self.add("recording paused", (times.paused > 0).then_some(text), values);
         self.add("other threads", (times.timed && threads > 0).then_some(others_text), others);
         let start_up = Cell::ns(times.start_up);
         let text = times.timed.then(|| format!("{} more per rank (mean)", start_up.text));
@@ -234,6 +263,9 @@ struct Times {
     ranks: u64,
     whole: u128,
     mpi: u128,
+    /// What of it passed while recording was paused, and the most of a rank.
+    paused: u128,
+    most_paused: (u128, u32),
     /// The longest, its rank, and whether it is kept to 1 % only.
     longest: (u128, u32, bool),
     /// Mean time in `MPI_Init` and `MPI_Finalize`, which the others leave out.
@@ -253,18 +285,32 @@ impl Times {
         let start_up = start_up / u128::from(ranks.max(1));
         let timed = all.count() > 0;
         let others = other_threads(sections.iter().map(|(s, _)| s));
-        let mut times = Self { timed, ranks: 0, whole: 0, mpi: 0, longest: (0, 0, false), start_up, others };
+        let mut times = Self {
+            timed,
+            ranks: 0,
+            whole: 0,
+            mpi: 0,
+            paused: 0,
+            most_paused: (0, 0),
+            longest: (0, 0, false),
+            start_up,
+            others,
+        };
         for (section, profile) in sections {
             let kept_about = section.threads.first().is_some_and(|t| !t.sums.is_empty());
             let exact: BTreeMap<u32, RankTime> =
                 profile.ranks.iter().filter_map(|r| Some((r.rank, r.time?))).collect();
             for kept in rank_times(section) {
                 let told = exact.get(&kept.rank);
-                let (about, RankTime { rank, whole, mpi }) =
+                let (about, RankTime { rank, whole, mpi, paused }) =
                     (kept_about && told.is_none(), *told.unwrap_or(&kept));
                 times.ranks += 1;
                 times.whole += whole;
                 times.mpi += mpi;
+                times.paused += paused;
+                if paused > times.most_paused.0 {
+                    times.most_paused = (paused, rank);
+                }
                 times.longest = times.longest.max((whole, rank, about));
             }
         }

@@ -14,7 +14,7 @@ use st_model::sites::CallSites;
 
 use self::words::{MOST, TIMED, Words};
 use crate::args::WhyArgs;
-use crate::explain::{Explained, computation, left_out};
+use crate::explain::{Explained, computation, left_out, rank_rows};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Format, Table, duration};
 use crate::untimed::{NOTHING_KEPT, without, without_times};
@@ -121,7 +121,7 @@ pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) ->
     let time = told.time();
     let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. });
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
-    let found = machine(explained).into_iter().chain(told.findings());
+    let found = machine(explained).into_iter().chain(paused(explained)).chain(told.findings());
     let (mut all, little): (Vec<Finding>, Vec<Finding>) = found.partition(matters);
     // A program of many call sites loses little at each.
     all.extend(gathered(&little, told.places()).into_iter().filter(|f| f.cost > time / 100));
@@ -152,4 +152,14 @@ fn machine(explained: &Explained) -> Option<Finding> {
     let longest = At { rank: queued.longest_rank, place: u32::MAX };
     let culprits = vec![(longest, queued.longest_ns)];
     (cost > 0).then_some(Finding { cost, culprits, ..Finding::of(Matter::Queued) })
+}
+
+/// Time that is neither computation nor waiting, for nothing of it is in the trace.
+fn paused(explained: &Explained) -> Option<Finding> {
+    let rows = rank_rows(explained);
+    let paused = rows.iter().filter(|(rank, _)| rank.paused > 0);
+    let culprits: Vec<(At, u64)> =
+        paused.map(|(r, _)| (At { rank: r.rank, place: u32::MAX }, saturate(r.paused))).collect();
+    let cost = culprits.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
+    (cost > 0).then_some(Finding { cost, culprits, ..Finding::of(Matter::Paused) })
 }

@@ -23,6 +23,8 @@ pub struct RankTotals {
     pub mpi: u64,
     /// The part of it that is wait states, ns.
     pub wait: Sum,
+    /// Time for which the program had paused recording, ns.
+    pub paused: u64,
 }
 
 impl RankTotals {
@@ -32,10 +34,10 @@ impl RankTotals {
         saturate(self.end.saturating_sub(self.begin))
     }
 
-    /// Time outside of MPI, ns.
+    /// Time outside of MPI, as far as that was recorded, ns.
     #[must_use]
     pub fn computation(&self) -> u64 {
-        self.whole().saturating_sub(self.mpi)
+        self.whole().saturating_sub(self.mpi).saturating_sub(self.paused)
     }
 }
 
@@ -210,9 +212,11 @@ impl Analysis {
     /// What the run time is made of.
     #[must_use]
     pub fn efficiency(&self) -> Efficiency {
-        let mean = self.computed() / self.ranks.len().to_u64().max(1);
+        let ranks = self.ranks.len().to_u64().max(1);
+        let mean = self.computed() / ranks;
+        let paused = self.ranks.iter().map(|r| r.paused).fold(0, u64::saturating_add) / ranks;
         let longest = self.ranks.iter().map(RankTotals::computation).max().unwrap_or(0);
-        Efficiency { run: self.run(), ideal: self.ideal, mean, longest }
+        Efficiency { run: self.run(), ideal: self.ideal, mean, longest, paused }
     }
 }
 

@@ -19,6 +19,7 @@ use st_model::section::Section;
 
 use crate::ahead::{Ahead, Begins, Coming, Deed};
 use crate::analysis::{PlaceTotals, RankTotals};
+use crate::pauses::{Pauses, lasting};
 use crate::pending_calls::Visit;
 use crate::predict::Does;
 use crate::reading::{Groups, Reading, finds_nothing, says_its_bytes, synchronise};
@@ -70,6 +71,7 @@ pub(crate) struct Come {
 /// What all threads that are read know, and what is known of one of them.
 pub(crate) struct Context<'s> {
     pub(crate) groups: &'s mut Groups,
+    pub(crate) pauses: &'s mut Pauses,
     /// What it does when, if that is kept.
     pub(crate) line: Option<&'s mut Timeline>,
 }
@@ -196,8 +198,12 @@ impl Account<'_> {
             (_, true) => Some(Does::Poll),
             _ => Some(Does::Work),
         };
-        self.time(timed, finds_nothing, finalize);
+        let pauses = context.pauses.within(event.rank, self.last, *enter);
+        context.pauses.event(event, *enter, *exit);
+        self.time(timed, lasting(&pauses), finds_nothing, finalize);
         if let Some(line) = context.line.as_mut().filter(|_| does.is_some()) {
+            // What is done while recording is paused is no computation: it is taken for a part of the call that paused it.
+            pauses.iter().for_each(|p| line.call(self.places[p.sym as usize], p.begin, p.end));
             // The end of a run is the beginning of the last call.
             line.call(place, *enter, if finalize { *enter } else { *exit });
         }
@@ -207,15 +213,16 @@ impl Account<'_> {
         ahead.call(Coming { visit, begins, does, deeds });
     }
 
-    /// Adds up its time.
-    fn time(&mut self, timed: &Timed<'_>, finds_nothing: bool, finalize: bool) {
+    /// Adds up its time; for so long recording was paused before it, ns.
+    fn time(&mut self, timed: &Timed<'_>, paused: u64, finds_nothing: bool, finalize: bool) {
         let Timed { event, enter, exit } = timed;
-        let gap: u64 = saturate(enter.saturating_sub(self.last));
+        let gap = saturate::<u64>(enter.saturating_sub(self.last)).saturating_sub(paused);
         let inside: u64 = saturate(exit.saturating_sub(*enter));
         self.last = *exit;
         let totals = &mut self.totals[event.sym as usize];
         totals.calls += event.calls();
         totals.before = totals.before.saturating_add(gap);
+        self.times.paused = self.times.paused.saturating_add(if self.ended { 0 } else { paused });
         if finalize {
             (self.ended, self.times.end) = (true, *enter);
         } else if !self.ended {

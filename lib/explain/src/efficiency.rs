@@ -12,6 +12,9 @@ pub struct Efficiency {
     pub mean: u64,
     /// Time outside of MPI of the rank that computes longest, ns.
     pub longest: u64,
+    /// Time for which recording was paused, mean of all ranks, ns: what ranks did then is not known, and ratios are of the rest.
+    /// Not among what is kept of a run.
+    pub paused: u64,
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
@@ -20,10 +23,14 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Efficiency {
+    fn recorded(&self, ns: u64) -> u64 {
+        ns.saturating_sub(self.paused)
+    }
+
     /// Mean computation by run time; `None` of a run that took no time.
     #[must_use]
     pub fn parallel(&self) -> Option<f64> {
-        ratio(self.mean, self.run)
+        ratio(self.mean, self.recorded(self.run))
     }
 
     /// Mean computation by the longest.
@@ -35,18 +42,18 @@ impl Efficiency {
     /// Longest computation by run time.
     #[must_use]
     pub fn communication(&self) -> Option<f64> {
-        ratio(self.longest, self.run)
+        ratio(self.longest, self.recorded(self.run))
     }
 
     /// Longest computation by the time on an ideal network.
     #[must_use]
     pub fn serialisation(&self) -> Option<f64> {
-        ratio(self.longest, self.ideal)
+        ratio(self.longest, self.recorded(self.ideal))
     }
 
     /// Time on an ideal network by run time.
     #[must_use]
     pub fn transfer(&self) -> Option<f64> {
-        ratio(self.ideal, self.run)
+        ratio(self.recorded(self.ideal), self.recorded(self.run))
     }
 }

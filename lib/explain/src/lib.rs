@@ -23,6 +23,7 @@ mod operations;
 mod order;
 mod own;
 mod path;
+mod pauses;
 mod pending_calls;
 mod phases;
 mod places;

@@ -33,6 +33,8 @@ pub enum Matter {
     },
     /// Ranks that are ready to run and have no processor: others have it.
     Queued,
+    /// The program has paused recording.
+    Paused,
     /// A rank that computes longer than the others wherever it computes.
     SlowRank,
     /// Ranks that come to `MPI_Finalize` last: the others have nothing to do. Its end is in no trace, so this is no wait.

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use clap::ValueEnum;
-use st_model::calls::{Kind, names};
-use st_model::event::{Arg, Event};
+use st_model::calls::Kind;
+use st_model::event::Event;
 use st_model::num::{Exact as _, float, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
@@ -49,6 +49,8 @@ pub struct Moment {
     pub mpi: u64,
     /// The part of that in wait states, ns.
     pub wait: u64,
+    /// Time for which recording was paused, of all ranks together, ns.
+    pub paused: u64,
 }
 
 impl Moment {
@@ -86,6 +88,7 @@ impl Moment {
         self.time = self.time.saturating_add(other.time);
         self.mpi = self.mpi.saturating_add(other.mpi);
         self.wait = self.wait.saturating_add(other.wait);
+        self.paused = self.paused.saturating_add(other.paused);
     }
 }
 
@@ -296,13 +299,17 @@ pub fn stretches<E: From<Error>>(
     waits.sort_unstable();
     let (mut events, mut waits) = (events.timed(), waits.into_iter().peekable());
     let mut cut = Cut { by, met: HashMap::new(), numbers: HashMap::new(), phase: None };
-    let (mut now, mut last) = (None::<Stretch>, None);
+    let (mut now, mut last, mut is_paused) = (None::<Stretch>, None, false);
     while let Some(event) = events.next_event()? {
         let Some((enter, exit)) = event.times else { break };
         let of = cut.of(&event);
+        let mut paused: u64 =
+            last.filter(|_| is_paused).map_or(0, |last: i64| saturate(enter.saturating_sub(last)));
+        is_paused = st_model::paused::after(&event, is_paused);
         if let Some(mut done) = now.take_if(|now| now.of != of) {
             if by == PhasesBy::Pcontrol {
                 done.moment.until(enter, rank);
+                done.moment.paused = done.moment.paused.saturating_add(std::mem::take(&mut paused));
                 last = Some(enter);
             }
             each(&done)?;
@@ -328,6 +335,7 @@ pub fn stretches<E: From<Error>>(
             let is_of = wait.call == event.index;
             moment.wait = moment.wait.saturating_add(if is_of { wait.ns } else { 0 });
         }
+        moment.paused = moment.paused.saturating_add(paused);
         moment.mpi = moment.mpi.saturating_add(saturate(exit.saturating_sub(enter)));
         moment.until(exit, rank);
         last = Some(exit);
@@ -391,10 +399,7 @@ impl Cut {
 
     /// The phase that a call begins.
     fn level(&mut self, event: &Event<'_>) -> Option<(LoopId, u64)> {
-        if event.name() != Some(names::MPI_Pcontrol) {
-            return None;
-        }
-        let Some(Arg::One(level)) = event.arg("level") else { return None };
+        let level = event.pcontrol()?;
         let n = self.numbers.entry(level).or_default();
         *n += 1;
         Some((LoopId { turns: 0, which: level }, saturate(*n - 1)))

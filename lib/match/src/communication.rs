@@ -9,7 +9,6 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use st_model::calls::names;
 use st_model::calls::roles::{Action, Rule, Start};
 use st_model::calls::words::ABSENT;
 use st_model::event::{Arg, Completed, Event, RECEIVED, SENT};
@@ -529,5 +528,5 @@ impl<P: Clone> Communication<P> {
 /// Whether a call pauses recording: what its rank does until it goes on is not in the trace.
 #[must_use]
 pub fn pauses(event: &Event<'_>) -> bool {
-    event.name() == Some(names::MPI_Pcontrol) && event.arg("level") == Some(Arg::One(0))
+    event.pcontrol() == Some(0)
 }

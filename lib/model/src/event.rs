@@ -7,7 +7,7 @@
 
 use crate::calls::roles::{Action, Role};
 use crate::calls::words::{Words, slot};
-use crate::calls::{CallTable, Meaning, Row};
+use crate::calls::{CallTable, Meaning, Row, names};
 use crate::columns::Points;
 use crate::num::saturate;
 use crate::objects::{Comm, Named};
@@ -187,6 +187,15 @@ impl<'e> Event<'e> {
     #[must_use]
     pub fn at(self, thread: usize, index: u64) -> Self {
         Self { thread, index, ..self }
+    }
+
+    /// The level of an `MPI_Pcontrol`: 0 pauses recording on its rank, 1 goes on with it.
+    #[must_use]
+    pub fn pcontrol(&self) -> Option<i64> {
+        match self.row.filter(|row| row.name == names::MPI_Pcontrol).and_then(|_| self.arg("level")) {
+            Some(Arg::One(level)) => Some(level),
+            _ => None,
+        }
     }
 
     /// The function's name; of one that the call table does not list, as the recorder found it.

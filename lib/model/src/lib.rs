@@ -32,6 +32,7 @@ mod modules;
 pub mod names;
 pub mod num;
 pub mod objects;
+pub mod paused;
 pub mod project;
 pub mod proof;
 pub mod quantity;

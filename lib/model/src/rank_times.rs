@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use crate::calls::{CallId, CallTable, Kind};
 use crate::columns::{Column, duration};
-use crate::event::Events;
+use crate::event::{Event, Events};
 use crate::ints::Sealed;
+use crate::paused::{self, Pauses};
 use crate::project::Error;
 use crate::ranklist::RankList;
 use crate::section::{RankSums, Section, Sym, Thread};
@@ -24,6 +25,16 @@ pub struct RankTime {
     pub whole: u128,
     /// The part of it in MPI.
     pub mpi: u128,
+    /// The part of it for which the program had paused recording ([`crate::paused`]).
+    pub paused: u128,
+}
+
+impl RankTime {
+    /// The part of it outside of MPI, as far as that was recorded.
+    #[must_use]
+    pub fn computation(&self) -> u128 {
+        self.whole.saturating_sub(self.mpi).saturating_sub(self.paused)
+    }
 }
 
 /// Total times before and in an event on each rank of a thread, in their order, ns.
@@ -119,17 +130,24 @@ pub fn rank_times(section: &Section) -> Vec<RankTime> {
     let Some(thread) = section.threads.first() else { return Vec::new() };
     let mut totals = totals(thread).peekable();
     if totals.peek().is_none() {
-        let of = |(rank, column): &(u32, Column)| RankTime { rank: *rank, whole: exact(column), mpi: 0 };
+        let of = |(rank, column): &(u32, Column)| RankTime {
+            rank: *rank,
+            whole: exact(column),
+            mpi: 0,
+            paused: 0,
+        };
         return thread.columns.iter().map(of).collect();
     }
-    let mut all: Vec<RankTime> =
-        thread.ranks.iter().map(|rank| RankTime { rank, whole: 0, mpi: 0 }).collect();
+    let pauses = Pauses::of(section, thread);
+    let none = |rank| RankTime { rank, whole: 0, mpi: 0, paused: 0 };
+    let mut all: Vec<RankTime> = thread.ranks.iter().map(none).collect();
     for t in totals {
         let call = section.symbols.get(t.sym as usize).map(|s| s.call);
         let [before, within] = call.map_or([true; 2], counted).map(u128::from);
         for (rank, (compute, comm)) in all.iter_mut().zip(t.compute.into_iter().zip(t.comm)) {
             rank.whole += before * compute + within * comm;
             rank.mpi += within * comm;
+            rank.paused += before * pauses.part_before(t.sym, compute);
         }
     }
     all
@@ -173,7 +191,7 @@ pub fn exact_time(section: &Section, rank: u32) -> Result<Option<RankTime>, Erro
     };
     let mut time = TimeSum::default();
     while let Some(event) = events.next_event()? {
-        time.add(event.symbol.call, event.times);
+        time.add(&event, event.times);
         if time.unknown {
             break;
         }
@@ -186,6 +204,8 @@ pub fn exact_time(section: &Section, rank: u32) -> Result<Option<RankTime>, Erro
 pub struct TimeSum {
     whole: u128,
     mpi: u128,
+    paused: u128,
+    is_paused: bool,
     last: Option<i64>,
     /// When the first call began, if the time before it counts.
     first: Option<i64>,
@@ -195,18 +215,21 @@ pub struct TimeSum {
 
 impl TimeSum {
     /// Adds the next call.
-    pub fn add(&mut self, call: CallId, times: Option<(i64, i64)>) {
+    pub fn add(&mut self, event: &Event<'_>, times: Option<(i64, i64)>) {
         let Some((enter, exit)) = times else {
             self.unknown = true;
             return;
         };
         let since = |from, to| u128::from(duration(from, to));
-        let [before, within] = counted(call).map(u128::from);
+        let [before, within] = counted(event.symbol.call).map(u128::from);
         let own = within * since(enter, exit);
         if self.last.is_none() && before > 0 {
             self.first = Some(enter);
         }
-        self.whole += before * since(self.last.unwrap_or(enter), enter) + own;
+        let gap = before * since(self.last.unwrap_or(enter), enter);
+        self.whole += gap + own;
+        self.paused += if self.is_paused { gap } else { 0 };
+        self.is_paused = paused::after(event, self.is_paused);
         self.mpi += own;
         self.last = Some(exit);
     }
@@ -217,7 +240,12 @@ impl TimeSum {
         let columns = section.threads.first().map_or(&[][..], |thread| &thread.columns);
         let began = columns.iter().find(|(of, _)| *of == rank).and_then(|(_, column)| column.start());
         let before = began.zip(self.first).map_or(0, |(began, first)| u128::from(duration(began, first)));
-        (!self.unknown).then_some(RankTime { rank, whole: before + self.whole, mpi: self.mpi })
+        (!self.unknown).then_some(RankTime {
+            rank,
+            whole: before + self.whole,
+            mpi: self.mpi,
+            paused: self.paused,
+        })
     }
 }
 

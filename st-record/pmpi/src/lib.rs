@@ -69,6 +69,7 @@ mod normal;
 mod note;
 mod numbered;
 mod output;
+mod own_file;
 mod polls;
 mod python;
 mod queued;

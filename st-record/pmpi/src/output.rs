@@ -10,6 +10,7 @@ use crate::journal::Journal;
 use crate::library::library;
 use crate::limits;
 use crate::message::{note_down, say, warn};
+use crate::own_file::OwnFile;
 use crate::real;
 use crate::settings::Settings;
 use crate::trace_name::numbered;
@@ -21,7 +22,7 @@ use st_model::section::Section;
 use st_stream::directory::{self, INTERIM, JOURNAL, MERGED, NOTES, RankFile, TIMES};
 use st_stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ const OWN_LEVEL: u8 = 4;
 
 /// A file that counts what goes into it.
 struct Counted {
-    to: BufWriter<File>,
+    to: BufWriter<OwnFile>,
     written: Arc<AtomicU64>,
 }
 
@@ -266,7 +267,7 @@ fn begin(
     header: &Header,
     step: &Step,
 ) -> std::io::Result<Writer<Counted>> {
-    let file = File::create(path)?;
+    let file = OwnFile::create(path.to_owned())?;
     written.store(0, Ordering::Relaxed);
     let counted = Counted { to: BufWriter::new(file), written: Arc::clone(written) };
     let mut writer = Writer::new(counted, header, WriteOptions { level: OWN_LEVEL })?;

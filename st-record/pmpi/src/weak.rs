@@ -66,16 +66,46 @@ struct Search {
     before: u64,
     /// Number of those that have been unloaded again.
     unloaded: u64,
-    /// As in [`Last`].
+    /// As in [`Last`]: those that were known, and those that were not.
     silent: BTreeSet<usize>,
-    found: Vec<Place>,
+    new: Reserved<usize>,
+    found: Reserved<Place>,
+}
+
+/// Items for which there was room before: nothing may be allocated while the dynamic linker goes through its list, for it holds a lock then,
+/// and a program's allocator may wait for that while it holds one that we would wait for.
+struct Reserved<T> {
+    items: Vec<T>,
+    /// There were more than there is room for.
+    lacks: bool,
+}
+
+impl<T> Reserved<T> {
+    fn new(room: usize) -> Self {
+        Self { items: Vec::with_capacity(room), lacks: false }
+    }
+
+    fn push(&mut self, item: T) {
+        self.lacks |= self.items.len() == self.items.capacity();
+        if !self.lacks {
+            self.items.push(item);
+        }
+    }
 }
 
 /// Withdraws what nobody else has from all modules, if any has been loaded since the last time.
 pub(crate) fn withdraw() {
+    withdraw_in(ROOM);
+}
+
+/// Room for files and places at first: of the files of most programs.
+const ROOM: usize = 64;
+
+fn withdraw_in(mut room: usize) {
     let Ok(mut last) = LAST.try_lock() else { return };
-    let (before, silent, found) = (last.loaded, BTreeSet::new(), Vec::new());
-    let mut search = Search { ours: 0..0, loaded: 0, before, unloaded: 0, silent, found };
+    let (before, silent) = (last.loaded, BTreeSet::new());
+    let (new, found) = (Reserved::new(0), Reserved::new(0));
+    let mut search = Search { ours: 0..0, loaded: 0, before, unloaded: 0, silent, new, found };
     unsafe {
         libc::dl_iterate_phdr(Some(find_us), (&raw mut search).cast());
         if search.loaded == last.loaded {
@@ -85,10 +115,18 @@ pub(crate) fn withdraw() {
         if search.unloaded == last.unloaded {
             search.silent = std::mem::take(&mut last.silent);
         }
-        libc::dl_iterate_phdr(Some(module), (&raw mut search).cast());
+        loop {
+            (search.new, search.found) = (Reserved::new(room), Reserved::new(room));
+            libc::dl_iterate_phdr(Some(module), (&raw mut search).cast());
+            if !search.new.lacks && !search.found.lacks {
+                break;
+            }
+            room *= 2;
+        }
     }
+    search.silent.extend(search.new.items);
     // Not while the dynamic linker goes through its list.
-    for Place { at, name, closed } in search.found {
+    for Place { at, name, closed } in search.found.items {
         // This holds the module.
         let Some(its) = containing(at.cast_const().cast()) else { continue };
         if next(name).is_null() && its.symbol_in_scope(name).is_null() {
@@ -183,7 +221,7 @@ unsafe extern "C" fn module(info: *mut libc::dl_phdr_info, _: usize, search: *mu
         let closed = file.parts(PT_GNU_RELRO.0).next().map_or(0..0, whole);
         module.places(&search.ours, &closed, &mut search.found);
     } else {
-        search.silent.insert(dynamic.start);
+        search.new.push(dynamic.start);
     }
     0
 }
@@ -256,7 +294,7 @@ impl Module {
     }
 
     /// Adds the places of references that lead to us.
-    fn places(&self, ours: &Range<usize>, closed: &Range<usize>, found: &mut Vec<Place>) {
+    fn places(&self, ours: &Range<usize>, closed: &Range<usize>, found: &mut Reserved<Place>) {
         for (table, length) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
             let Some(first) = self.table(table.0) else { continue };
             let n = self.value(length.0) / size_of::<Relocation>();
@@ -299,5 +337,17 @@ mod tests {
         LAST.lock().unwrap().loaded = 0;
         withdraw();
         assert_eq!(silent(), before);
+        // Where there is not enough room at first, there is more the next time.
+        *LAST.lock().unwrap() = Last { loaded: 0, unloaded: u64::MAX, silent: BTreeSet::new() };
+        withdraw_in(1);
+        assert_eq!(silent(), before);
+    }
+
+    #[test]
+    fn what_has_no_room_is_left_out_and_nothing_is_allocated_for_it() {
+        let mut list = Reserved::new(1);
+        let (room, at) = (list.items.capacity(), list.items.as_ptr());
+        (0..=room).for_each(|n| list.push(n));
+        assert_eq!((list.items.len(), list.items.as_ptr(), list.lacks), (room, at, true));
     }
 }

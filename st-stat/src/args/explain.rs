@@ -91,7 +91,8 @@ Examples:
   st-stat ranks --format csv app.st | sort -t, -k3n
 
 Columns: those of CSV and JSON are rank; time_ns from the end of MPI_Init to the start of MPI_Finalize; computation_ns, outside of MPI; mpi_ns; wait_ns, the \
-part of that in wait states (empty without exact times, unless it was kept of them); computation_percent of the mean of all ranks.";
+part of that in wait states (empty without exact times, unless it was kept of them); computation_percent of the mean of all ranks; and where the program \
+paused recording (MPI_Pcontrol) paused_ns, which is no computation, and paused_percent of the rank's time.";
 
 /// What all of them are asked.
 #[derive(ClapArgs, Clone, Debug)]

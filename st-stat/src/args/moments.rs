@@ -18,12 +18,13 @@ such of each rank. An iteration lasts from the end of the call before it to the 
 wait states over the run, by parts, of the loops that take more than 1 % of the time. The trend is how much longer the last \
 takes than the first by the straight line or the exponential curve, whichever is nearer, through medians of parts (single iterations do not change it: their tenths may differ \
 less); of fewer than ten iterations each is listed instead. Slow is an iteration that \
- takes longer than the median by more than half, and by more than eight times the usual difference: with the rank that computes longest in it, and the mean of the others. With --by pcontrol a phase lasts \
+ takes longer than the median by more than half, and by more than eight times the usual difference, and is told with the rank that computes longest in it, and the mean of the others. With --by pcontrol a phase lasts \
 from the begin of one MPI_Pcontrol to that of the next, or of MPI_Finalize. Exact times are needed (st-record without --merge).
 
 Columns: CSV and JSON have a row for each iteration: loop, by number, that which takes most first; level of a phase; function, site and place, the first call; \
 iteration; ranks that make it; begin_ns of the first rank and end_ns of the last, from when the first rank entered MPI_Init; time_ns, mean of the ranks; longest_ns and longest_rank; \
-computation_longest_ns and computation_longest_rank, of the rank that computes longest, outside of MPI; mpi_ns and wait_ns, means of the ranks.";
+computation_longest_ns and computation_longest_rank, of the rank that computes longest, outside of MPI; mpi_ns and wait_ns, means of the ranks; and \
+paused_ns, if the program paused recording (MPI_Pcontrol): also such a mean.";
 
 const AT: &str = "\
 Examples:

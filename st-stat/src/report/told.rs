@@ -16,6 +16,7 @@ use super::data::{CallPlace, Columns, Report, Timeline};
 use super::room::Room;
 use super::{detail, groups, longest_waits, pairs, ranks, stacks, structure};
 use crate::args::WaitsBy;
+use crate::ended::{Running, Stands};
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
@@ -102,7 +103,7 @@ impl Told {
             let found = why::findings(&explained, told, false);
             findings = Some((why::table(&explained, told, sites, &found), found));
             waits = Some(waits_table(WaitsBy::Kind, &explained, told, sites));
-            efficiency = Some(efficiency_table(told));
+            efficiency = Some(efficiency_table(&explained, told));
         }
         let ranks = ranks_table(&explained);
         let places = explained.told().map_or(0, |told| told.places().len());
@@ -132,7 +133,9 @@ impl Told {
         let sections: Vec<_> = std::mem::take(&mut explained.sections).into_iter().zip(profiles).collect();
         lacks.extend(ended_early(&sections, sites));
         let facts = match known {
-            true => Facts::of(&whole.header, whole.complete, whole.bytes, &sections, sites),
+            true => {
+                Facts::of(&whole.header, whole.complete, whole.bytes, &sections, sites, &Running::default())
+            }
             false => Facts::brief(&whole.header, whole.complete, &sections),
         };
         let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);
@@ -252,7 +255,7 @@ const SENTENCE: usize = 200;
 
 /// Where ranks ended that did not come to the end of their program, in sentences.
 fn ended_early(sections: &[(Section, Profile)], sites: &CallSites) -> impl Iterator<Item = String> {
-    let places = ended::places(sections, sites).into_iter();
+    let places = ended::places(sections, sites, &Running::default(), Stands::Ended).into_iter();
     places.map(|place| format!("ended early: {}", place.chars().take(SENTENCE).collect::<String>()))
 }
 

@@ -3,6 +3,7 @@
 use st_cli::counted;
 use st_explain::{At, Excess, Explains, Finding, Matter, SHORT, WaitKind, has_short_waits};
 use st_match::leaks::{What, made_by};
+use st_model::calls::names;
 use st_model::header::SIMULATED;
 use st_model::num::{Exact as _, saturate};
 use st_model::rank_times::rank_times;
@@ -62,7 +63,7 @@ impl Words<'_> {
     /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; what the kernel counts is of the whole run, also
     /// where exact times end before it does.
     pub(super) fn share(&self, f: &Finding) -> Cell {
-        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued) {
+        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued | Matter::Paused) {
             return Cell::percent(f.cost.into(), self.whole.max(f.cost).into());
         }
         let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
@@ -77,7 +78,7 @@ impl Words<'_> {
     /// What a finding's share is of.
     fn base(&self, f: &Finding) -> &'static str {
         match f.matter {
-            Matter::Crowded { .. } | Matter::Queued => WHOLE,
+            Matter::Crowded { .. } | Matter::Queued | Matter::Paused => WHOLE,
             Matter::LateEnd => "the run until the last rank's end",
             _ => self.timed(),
         }
@@ -177,7 +178,8 @@ impl Words<'_> {
                 )
             }
             Matter::Bandwidth => {
-                format!("bandwidth: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
+                let [send, receive] = [verb("send", "sends"), verb("receive", "receives")];
+                format!("bandwidth: {calls} of {who} {send} and {receive} {} together", bytes(f.bytes))
             }
             Matter::Files if f.bytes > 0 => {
                 format!("files: {calls} of {who} {} {}", verb("move", "moves"), bytes(f.bytes))
@@ -201,6 +203,10 @@ impl Words<'_> {
                     duration(most)
                 )
             }
+            Matter::Paused => format!(
+                "recording paused: what {who} {} then is not in the trace",
+                if culprits.len() == 1 { "does" } else { "do" }
+            ),
             Matter::SlowRank => format!("slow rank: {who} computes longer than the others, wherever it does"),
             Matter::LateEnd => {
                 let end = if culprits.len() == 1 { "ends" } else { "end" };
@@ -282,6 +288,13 @@ impl Words<'_> {
                 self.sure(f)
             );
         }
+        if f.matter == Matter::Paused {
+            return format!(
+                "from {0}(0) to {0}(1): neither computation nor waiting{base} ({1})",
+                names::MPI_Pcontrol,
+                self.sure(f)
+            );
+        }
         let mut text = if f.matter == Matter::SlowRank {
             format!("most before {}", self.place(f.place))
         } else if f.places == 1 {
@@ -319,7 +332,7 @@ impl Words<'_> {
         }
         if let Some(cause) = cause {
             let place = if cause.place == f.place { "it".to_owned() } else { self.place(cause.place) };
-            text = format!("{text}; {}", cause.words(&ranks(&cause.ranks), &place));
+            text = format!("{text}; {}", cause.words(self.explained, &ranks(&cause.ranks), &place));
         }
         format!("{text}{}{base} ({})", Self::pace(f), self.sure(f))
     }
@@ -356,7 +369,7 @@ impl Words<'_> {
         };
         match f.matter {
             Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
-            Matter::Wait(_) | Matter::Polling | Matter::Queued => "measured",
+            Matter::Wait(_) | Matter::Polling | Matter::Queued | Matter::Paused => "measured",
             // That there are fewer processors than ranks is certain, what ranks lacked them for the kernel has measured.
             Matter::Crowded { .. } if self.queued() > 0 => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
@@ -403,6 +416,7 @@ impl Words<'_> {
                 Matter::LeakedObjects => "leaked objects",
                 Matter::Crowded { .. } => "crowded",
                 Matter::Queued => "no processor",
+                Matter::Paused => "recording paused",
                 Matter::SlowRank => "slow rank",
                 Matter::LateEnd => "late end",
             };
@@ -412,7 +426,7 @@ impl Words<'_> {
             let [what, of, part] = match cause {
                 None => [Cell::none(), Cell::none(), Cell::none()],
                 Some(c) => [
-                    Cell::text(activity(c.what)),
+                    Cell::text(activity(self.explained, c.place, c.what)),
                     Cell::text(numbers(&c.ranks)),
                     Cell::percent(c.part[0].into(), c.part[1].into()),
                 ],

@@ -177,3 +177,19 @@ fn too_many_ranks_are_refused() {
         assert!(refused.contains("it takes 256 steps or more"), "{refused}");
     }
 }
+
+#[test]
+fn text_tells_threads_apart() {
+    let mut r = Rank::new(0, 1);
+    let other = r.recorder.open_thread(1);
+    r.call(names::MPI_Init_thread, "main", &[3, 3], (0, 100));
+    let site = r.recorder.sites.label("worker");
+    let id = st_model::calls::CallTable::builtin().by_name(names::MPI_Barrier).unwrap().id;
+    let symbol = r.recorder.symbol(id, site, 0);
+    r.recorder.record(other, symbol, &[0], 200, 5_000_000_000);
+    r.call(names::MPI_Finalize, "main", &[], (9_000_000_000, 9_000_000_100));
+    let text = printed(untimed(vec![r.finish("host")]), &["at", "2"]);
+    let row =
+        |thread| text.lines().find(|line| line.starts_with(&format!("rank 0  {thread:>6}  "))).unwrap_or("");
+    assert!(row(0).contains("MPI_Finalize") && row(1).contains("MPI_Barrier"), "{text}");
+}

@@ -39,12 +39,16 @@ fn recorded(number: u32, turns: i64) -> Rank {
 
 /// What a rank leaves while its process records so many turns.
 fn journal(directory: &Path, number: u32, pid: u32, turns: i64) {
+    journal_on("node", directory, number, pid, turns);
+}
+
+fn journal_on(host: &str, directory: &Path, number: u32, pid: u32, turns: i64) {
     let mut of = recorded(number, turns);
     let mut times = Writer::new(Vec::new(), &header(), WriteOptions { level: 0 }).unwrap();
     for (thread, chunk) in of.recorder.flush_columns() {
         times.column_chunk(number, thread, &chunk).unwrap();
     }
-    let snapshot = journal::snapshot(&of.recorder, &header(), &[], "node").unwrap();
+    let snapshot = journal::snapshot(&of.recorder, &header(), &[], host).unwrap();
     let mut bytes = vec![0; PAGE];
     bytes[..16].copy_from_slice(&journal::opening());
     let fields = journal::descriptor(1, PAGE.try_into().unwrap(), &snapshot, 0);
@@ -313,4 +317,27 @@ fn a_run_that_is_over_before_its_first_page_is_shown() {
     assert_eq!(following.join().unwrap().unwrap(), Status::Ok);
     let of = awaited(&page, |_| true);
     assert!(of["live"].is_null() && calls(&of) == 15, "{}", of["lacks"]);
+}
+
+#[test]
+fn ranks_that_still_run_have_not_ended_early() {
+    let home = tempfile::tempdir().unwrap();
+    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    // One of this machine's processes, one that has been one, and one of another machine.
+    journal_on(own.trim(), home.path(), 0, std::process::id(), 3);
+    journal_on(own.trim(), home.path(), 1, u32::MAX - 1, 3);
+    journal(home.path(), 2, u32::MAX - 1, 3);
+    let text = crate::common::run(&[home.path().to_str().unwrap()]).unwrap();
+    for line in [
+        "still running        rank 0 is at call 4",
+        "ended early          rank 1 ends at call 4",
+        "running or ended     rank 2 is at call 4",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let csv = crate::common::run(&[home.path().to_str().unwrap(), "--format", "csv"]).unwrap();
+    let row = &crate::common::rows(&csv)[0];
+    let counts =
+        ["ended_early_ranks", "running_ranks", "perhaps_running_ranks"].map(|name| row[name].as_str());
+    assert_eq!(counts, ["1"; 3]);
 }

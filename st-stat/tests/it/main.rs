@@ -15,6 +15,7 @@ mod mape;
 mod matrix;
 mod messages;
 mod paper;
+mod paused;
 mod phases;
 mod pictures;
 mod planted;

@@ -93,3 +93,20 @@ fn what_many_call_sites_lose_is_told_of_together() {
     assert!(sites(&shown) > Some(1), "{shown:?}");
     assert_eq!(sites(&each), Some(1));
 }
+
+#[test]
+fn what_calls_of_a_finding_move_is_what_they_send_and_receive() {
+    let of = |rank: u32| {
+        let mut r = Rank::new(rank, 2);
+        r.call("MPI_Init", "main", &[], (0, 1000));
+        r.call("MPI_Allreduce", "sum", &[0, 125_000, 1, 0, 0], (1000, 5_001_000));
+        r.call("MPI_Finalize", "main", &[], (5_002_000, 5_003_000));
+        r.finish("host")
+    };
+    let made = vec![of(0), of(1)];
+    let calls = rows(&printed(made.clone(), &["calls", "--format", "csv", "--functions"]));
+    let row = calls.iter().find(|row| row["function"] == "MPI_Allreduce").unwrap();
+    assert_eq!(["sent_bytes", "received_bytes"].map(|column| row[column].as_str()), ["2000000"; 2]);
+    let text = printed(made, &["why"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("bandwidth: 2 calls of ranks 0, 1 send and receive 4.00 MB together"), "{text}");
+}

@@ -181,7 +181,7 @@ impl Loops {
             site,
             times,
             calls: *calls,
-            compute: moment.time.saturating_sub(moment.mpi),
+            compute: moment.time.saturating_sub(moment.mpi).saturating_sub(moment.paused),
             mpi: moment.mpi,
             // Nobody knows who waits for a rank that is not there.
             wait: Some(moment.wait).filter(|ns| trace.waits && (*ns > 0 || trace.whole.missing().is_empty())),

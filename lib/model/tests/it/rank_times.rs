@@ -40,7 +40,7 @@ fn merged(sections: &[Section]) -> Section {
 fn ranks_of_a_merged_trace_take_together_what_they_took() {
     let equal: Vec<Section> = (0..3).map(|r| rank(r, [(1017, 203), (517, 1_000_003)])).collect();
     let whole = 1017 + 203 + 517 + 1_000_003;
-    let each = |rank| RankTime { rank, whole, mpi: 203 + 1_000_003 };
+    let each = |rank| RankTime { rank, whole, mpi: 203 + 1_000_003, paused: 0 };
     assert_eq!(rank_times(&merged(&equal)), [each(0), each(1), each(2)]);
     let unlike = [(1, [(1017, 203), (517, 33)]), (4, [(9, 1_000_003), (70_001, 8)]), (5, [(1, 0), (0, 1)])];
     let unlike: Vec<Section> = unlike.into_iter().map(|(r, events)| rank(r, events)).collect();

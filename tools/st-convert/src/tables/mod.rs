@@ -226,7 +226,7 @@ impl<S: Sink> Format for Tables<'_, S> {
         sums.sent = sums.sent.saturating_add(call.sent);
         sums.received = sums.received.saturating_add(call.received);
         if call.lane.thread == 0 && self.trace.is_whole() {
-            sums.time.add(event.symbol.call, call.times);
+            sums.time.add(event, call.times);
         }
         if self.trace.level == Level::Summary {
             return self.totals.add(self.trace, call, &mut self.sink);
