@@ -65,15 +65,23 @@ fn render(command: Command, name: &str) -> Result<String> {
     Ok(tidy(&synopsis::bare(&String::from_utf8(page)?)))
 }
 
+/// Words of a title at most: what stands before a colon is a sentence's begin else.
+const TITLE: usize = 4;
+
 /// The text after a program's help: paragraphs `Title: text` as sections, indented lines as they are.
 fn sections(help: &str) -> String {
-    let mut page = String::new();
+    let (mut page, mut last) = (String::new(), "");
     for paragraph in help.split("\n\n").filter(|p| !p.trim().is_empty()) {
         let (title, text) = match paragraph.split_once(':') {
-            Some((title, text)) if !title.contains('\n') => (title, text),
+            Some((title, text)) if title.split_whitespace().count() <= TITLE => (title, text),
             _ => ("Notes", paragraph),
         };
-        page.push_str(&format!(".SH \"{}\"\n", title.trim().to_uppercase()));
+        if title == last {
+            page.push_str(".PP\n");
+        } else {
+            page.push_str(&format!(".SH \"{}\"\n", title.trim().to_uppercase()));
+        }
+        last = title;
         let mut literal = false;
         let text = sentence(text);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -142,6 +150,9 @@ mod tests {
         let wanted =
             ".SH \"EXAMPLES\"\n.nf\nst\\-x \\-\\- a\n.fi\n.SH \"EXIT STATUS\"\nIts own;\n125 else.\n";
         assert_eq!(page, wanted);
+        // A sentence with a colon in it is no title.
+        let page = sections("The kinds are these three, and more: a.\n\nB.");
+        assert_eq!(page, ".SH \"NOTES\"\nThe kinds are these three, and more: a.\n.PP\nB.\n");
     }
 
     #[test]
