@@ -41,7 +41,7 @@ impl End {
 impl Progress {
     /// A call completes an end of a message, by its number, and has not been told so.
     pub(crate) fn complete(&mut self, message: u64, call: CallNumber, sends: bool, ledger: &mut Ledger) {
-        let Some(cause) = ledger.visit(call).map(|visit| Cause::of(visit)) else { return };
+        let Some(cause) = ledger.visit(call).map(Cause::of) else { return };
         let end = End { call, cause, sends };
         match self.ends.remove(&message) {
             None => {
