@@ -10,6 +10,9 @@ const WITH_VALUE: [&[u8]; 2] = [b"env", b"genv"];
 /// The one of Open MPI that a variable follows, with its value or without.
 const HANDS_ON: &[u8] = b"x";
 
+/// Options of `env` that an argument follows.
+const WITH_ARGUMENT: [&[u8]; 4] = [b"-u", b"--unset", b"-C", b"--chdir"];
+
 /// A command's words in which the recorder comes before what its ranks are told to preload. `all` is what they preload otherwise,
 /// the recorder first.
 #[must_use]
@@ -49,11 +52,13 @@ fn assigned(words: &mut [OsString], ours: &[u8]) {
     if Path::new(first).file_name().is_none_or(|name| name != "env") {
         return;
     }
-    let said = rest
-        .iter_mut()
-        .take_while(|word| word.as_bytes().starts_with(b"-") || word.as_bytes().contains(&b'='));
-    for word in said {
+    let mut argument = false;
+    for word in rest {
         let bytes = word.as_bytes();
+        if !argument && !bytes.starts_with(b"-") && !bytes.contains(&b'=') {
+            return;
+        }
+        argument = !argument && WITH_ARGUMENT.contains(&bytes);
         if let Some(at) = value(bytes) {
             *word = joined(&[&bytes[..at], ours, b":", &bytes[at..]]);
         }
@@ -63,8 +68,9 @@ fn assigned(words: &mut [OsString], ours: &[u8]) {
 /// Where in a word the value of the variable begins: at its begin, or in a list of `--export`.
 fn value(word: &[u8]) -> Option<usize> {
     let name = [PRELOAD.as_bytes(), b"="].concat();
-    let at = word.windows(name.len()).position(|part| part == name)?;
-    (at == 0 || b",=".contains(&word[at - 1])).then_some(at + name.len())
+    let begins = |at: usize| at == 0 || b",=; \"'".contains(&word[at - 1]);
+    let mut all = word.windows(name.len()).enumerate().filter(|(_, part)| *part == name);
+    all.find(|(at, _)| begins(*at)).map(|(at, _)| at + name.len())
 }
 
 fn joined(parts: &[&[u8]]) -> OsString {
@@ -93,6 +99,11 @@ mod tests {
                 "mpirun -n 2 env -i A=1 LD_PRELOAD=/r.so:/a.so sh -c LD_PRELOAD=/x",
             ),
             ("srun --export=ALL,LD_PRELOAD=/a.so sh", "srun --export=ALL,LD_PRELOAD=/r.so:/a.so sh"),
+            (
+                "srun --export=MY_LD_PRELOAD=/x,LD_PRELOAD=/a.so sh",
+                "srun --export=MY_LD_PRELOAD=/x,LD_PRELOAD=/r.so:/a.so sh",
+            ),
+            ("env -u X LD_PRELOAD=/a.so sh", "env -u X LD_PRELOAD=/r.so:/a.so sh"),
             ("env LD_PRELOAD=/a.so sh", "env LD_PRELOAD=/r.so:/a.so sh"),
             ("mpirun -n 2 sh LD_PRELOAD=/a.so", "mpirun -n 2 sh LD_PRELOAD=/a.so"),
             ("mpirun -x MY_LD_PRELOAD=/a.so sh", "mpirun -x MY_LD_PRELOAD=/a.so sh"),

@@ -366,8 +366,9 @@ pub(crate) fn efficiency(args: &EfficiencyArgs) -> Result<Status> {
 /// What the run time is made of.
 pub(crate) fn efficiency_table(explained: &Explained, told: &dyn Explains) -> Table {
     let (rows, e) = (rank_rows(explained), told.efficiency());
-    let paused = rows.iter().map(|(r, _)| r.paused).sum::<u128>() / u128::from(rows.len().to_u64().max(1));
-    let e = Efficiency { paused: saturate(paused), ..e };
+    let paused = || rows.iter().map(|(r, _)| r.paused);
+    let mean = saturate(paused().sum::<u128>() / u128::from(rows.len().to_u64().max(1)));
+    let e = Efficiency { paused: saturate(paused().min().unwrap_or(0)), ..e };
     let share = |name: &str, value: Option<f64>| {
         let cell = value.map_or_else(Cell::none, |v| Cell::shown(v.into(), format!("{v:.3}")));
         vec![Cell::text(name), cell]
@@ -384,7 +385,7 @@ pub(crate) fn efficiency_table(explained: &Explained, told: &dyn Explains) -> Ta
         time("computation, mean", e.mean),
         time("computation, longest", e.longest),
     ];
-    rows.extend((e.paused > 0).then(|| time("recording paused, mean", e.paused)));
+    rows.extend((mean > 0).then(|| time("recording paused, mean", mean)));
     let columns = vec![Column::left("measure", "measure"), Column::right("value", "value", 0)];
     Table { columns, rows, total: None }
 }

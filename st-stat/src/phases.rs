@@ -274,14 +274,9 @@ fn slow(of: &Loop, out: &mut dyn Write) -> io::Result<()> {
         let (ns, rank) = turn.busiest;
         let others = turn.computation().saturating_sub(ns) / turn.ranks.saturating_sub(1).max(1);
         // All may take as long, since they wait for the one that computes.
-        writeln!(
-            out,
-            "  slow: {} takes {}: rank {rank} computes {}, others {}",
-            grouped(turn.number),
-            duration(turn.mean()),
-            duration(ns),
-            duration(others)
-        )?;
+        let others = if turn.ranks > 1 { format!(", others {}", duration(others)) } else { String::new() };
+        let (number, mean) = (grouped(turn.number), duration(turn.mean()));
+        writeln!(out, "  slow: {number} takes {mean}: rank {rank} computes {}{others}", duration(ns))?;
     }
     if all.len() > MOST {
         writeln!(out, "  … and {} more that are slow", grouped((all.len() - MOST).to_u64()))?;

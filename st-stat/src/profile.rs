@@ -87,11 +87,15 @@ impl Profile {
     pub fn of(section: &Section, graphs: &Graphs) -> Result<Self, Error> {
         let mut p = Self { symbols: vec![SymTotals::default(); section.symbols.len()], ranks: Vec::new() };
         let mut drawn = vec![vec![Drawn::default(); section.symbols.len()]; section.threads.len()];
+        let pauses = section.symbols.iter().any(paused::may_pause);
+        let told = |t: &Thread| exact::tells_ranks(t) || (pauses && exact::is_exact(t));
+        let timed = section.threads.first().is_some_and(told);
         for rank in section.ranks.iter() {
             let mut totals = RankTotals { rank, ..RankTotals::default() };
             let mut volumes = Volumes::new(section, rank, graphs);
             for (thread, drawn) in drawn.iter_mut().enumerate() {
-                p.read(section, thread, &mut volumes, &mut totals, drawn)?;
+                let time = (timed && thread == 0).then(TimeSum::default);
+                p.read(section, thread, time, &mut volumes, &mut totals, drawn)?;
             }
             p.ranks.push(totals);
         }
@@ -109,14 +113,12 @@ impl Profile {
         &mut self,
         section: &Section,
         thread: usize,
+        mut time: Option<TimeSum>,
         volumes: &mut Volumes<'_>,
         totals: &mut RankTotals,
         drawn: &mut [Drawn],
     ) -> Result<(), Error> {
         let Some(mut events) = section.events(thread, totals.rank) else { return Ok(()) };
-        let pauses = section.symbols.iter().any(paused::may_pause);
-        let told = |t: &Thread| exact::tells_ranks(t) || (pauses && exact::is_exact(t));
-        let mut time = section.threads.first().filter(|t| thread == 0 && told(t)).map(|_| TimeSum::default());
         if time.is_some() {
             events = events.timed();
         }

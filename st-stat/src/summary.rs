@@ -322,26 +322,18 @@ impl Times {
     }
 }
 
-/// Whether some rank executes a node more than once at a visit.
 /// How many loops there are: those around the same calls in sections of several ranks are the same, as call sites are.
 fn loops<'a>(sections: impl Iterator<Item = &'a Section>) -> usize {
     let mut most: HashMap<u64, usize> = HashMap::new();
     for section in sections {
         let mut own: HashMap<u64, usize> = HashMap::new();
         for thread in &section.threads {
-            let items = thread.tree.items();
-            for (i, (item, _)) in
-                items.iter().zip(&thread.counts).enumerate().filter(|(_, (_, n))| repeats(n))
-            {
-                let Item::Body { below } = item else { continue };
-                let mut hasher = DefaultHasher::new();
-                for item in items.iter().skip(i + 1).take(below.to_usize()) {
-                    match item {
-                        Item::Leaf { sym } => identity(section, *sym).hash(&mut hasher),
-                        Item::Body { below } => below.hash(&mut hasher),
-                    }
+            let shapes = shapes(section, thread.tree.items());
+            let all = shapes.into_iter().zip(thread.tree.items()).zip(&thread.counts);
+            for ((shape, item), counts) in all {
+                if matches!(item, Item::Body { .. }) && repeats(counts) {
+                    *own.entry(shape).or_default() += 1;
                 }
-                *own.entry(hasher.finish()).or_default() += 1;
             }
         }
         for (key, n) in own {
@@ -352,6 +344,27 @@ fn loops<'a>(sections: impl Iterator<Item = &'a Section>) -> usize {
     most.into_values().sum()
 }
 
+/// For each node of a tree what stands for it and all below it: calls by what is called where. *Cost:* O(nodes).
+fn shapes(section: &Section, items: &[Item]) -> Vec<u64> {
+    let mut shapes = vec![0; items.len()];
+    for (i, item) in items.iter().enumerate().rev() {
+        let mut hasher = DefaultHasher::new();
+        match item {
+            Item::Leaf { sym } => identity(section, *sym).hash(&mut hasher),
+            Item::Body { below } => {
+                let (mut child, end) = (i + 1, (i + 1 + below.to_usize()).min(items.len()));
+                while let Some(inner) = items.get(child).filter(|_| child < end) {
+                    shapes[child].hash(&mut hasher);
+                    child += 1 + if let Item::Body { below } = inner { below.to_usize() } else { 0 };
+                }
+            }
+        }
+        shapes[i] = hasher.finish();
+    }
+    shapes
+}
+
+/// Whether some rank executes a node more than once at a visit.
 fn repeats(counts: &Elastic) -> bool {
     counts.streams.iter().any(|stream| !matches!(stream.constant(), Some(0 | 1)))
 }

@@ -214,7 +214,7 @@ impl Analysis {
     pub fn efficiency(&self) -> Efficiency {
         let ranks = self.ranks.len().to_u64().max(1);
         let mean = self.computed() / ranks;
-        let paused = self.ranks.iter().map(|r| r.paused).fold(0, u64::saturating_add) / ranks;
+        let paused = self.ranks.iter().map(|r| r.paused).min().unwrap_or(0);
         let longest = self.ranks.iter().map(RankTotals::computation).max().unwrap_or(0);
         Efficiency { run: self.run(), ideal: self.ideal, mean, longest, paused }
     }

@@ -14,12 +14,12 @@ use st_model::calls::Kind;
 use st_model::columns::Points;
 use st_model::event::{Event, Events};
 use st_model::num::{narrow, saturate};
+use st_model::paused;
 use st_model::project::Error;
 use st_model::section::Section;
 
 use crate::ahead::{Ahead, Begins, Coming, Deed};
 use crate::analysis::{PlaceTotals, RankTotals};
-use crate::pauses::{Pauses, lasting};
 use crate::pending_calls::Visit;
 use crate::predict::Does;
 use crate::reading::{Groups, Reading, finds_nothing, says_its_bytes, synchronise};
@@ -59,6 +59,8 @@ struct Account<'a> {
     begun: bool,
     ended: bool,
     last: i64,
+    /// The place of the call that has paused recording, if it is paused.
+    pause: Option<u32>,
 }
 
 /// What a thread has come to.
@@ -71,7 +73,6 @@ pub(crate) struct Come {
 /// What all threads that are read know, and what is known of one of them.
 pub(crate) struct Context<'s> {
     pub(crate) groups: &'s mut Groups,
-    pub(crate) pauses: &'s mut Pauses,
     /// What it does when, if that is kept.
     pub(crate) line: Option<&'s mut Timeline>,
 }
@@ -99,6 +100,7 @@ impl<'a> Cursor<'a> {
             begun: false,
             ended: false,
             last: 0,
+            pause: None,
         };
         let (events, points) = (section.events(thread, rank)?, column.points());
         Some(Self { events, points, over: false, failed: None, untimed: false, account })
@@ -198,12 +200,14 @@ impl Account<'_> {
             (_, true) => Some(Does::Poll),
             _ => Some(Does::Work),
         };
-        let pauses = context.pauses.within(event.rank, self.last, *enter);
-        context.pauses.event(event, *enter, *exit);
-        self.time(timed, lasting(&pauses), finds_nothing, finalize);
+        let (since, pause) = (self.last, self.pause);
+        self.pause = paused::after(event, pause.is_some()).then(|| pause.unwrap_or(place));
+        self.time(timed, pause.is_some(), finds_nothing, finalize);
         if let Some(line) = context.line.as_mut().filter(|_| does.is_some()) {
             // What is done while recording is paused is no computation: it is taken for a part of the call that paused it.
-            pauses.iter().for_each(|p| line.call(self.places[p.sym as usize], p.begin, p.end));
+            if let Some(by) = pause.filter(|_| since < *enter) {
+                line.call(by, since, *enter);
+            }
             // The end of a run is the beginning of the last call.
             line.call(place, *enter, if finalize { *enter } else { *exit });
         }
@@ -213,10 +217,11 @@ impl Account<'_> {
         ahead.call(Coming { visit, begins, does, deeds });
     }
 
-    /// Adds up its time; for so long recording was paused before it, ns.
-    fn time(&mut self, timed: &Timed<'_>, paused: u64, finds_nothing: bool, finalize: bool) {
+    /// Adds up its time; recording was paused before it or not.
+    fn time(&mut self, timed: &Timed<'_>, paused: bool, finds_nothing: bool, finalize: bool) {
         let Timed { event, enter, exit } = timed;
-        let gap = saturate::<u64>(enter.saturating_sub(self.last)).saturating_sub(paused);
+        let before: u64 = saturate(enter.saturating_sub(self.last));
+        let [gap, paused] = if paused { [0, before] } else { [before, 0] };
         let inside: u64 = saturate(exit.saturating_sub(*enter));
         self.last = *exit;
         let totals = &mut self.totals[event.sym as usize];

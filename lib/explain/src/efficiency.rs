@@ -12,7 +12,7 @@ pub struct Efficiency {
     pub mean: u64,
     /// Time outside of MPI of the rank that computes longest, ns.
     pub longest: u64,
-    /// Time for which recording was paused, mean of all ranks, ns: what ranks did then is not known, and ratios are of the rest.
+    /// Time for which recording was paused on all ranks, at least, ns: what ranks did then is not known, and ratios are of the rest.
     /// Not among what is kept of a run.
     pub paused: u64,
 }

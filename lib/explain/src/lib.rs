@@ -23,7 +23,6 @@ mod operations;
 mod order;
 mod own;
 mod path;
-mod pauses;
 mod pending_calls;
 mod phases;
 mod places;

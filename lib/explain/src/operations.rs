@@ -176,7 +176,7 @@ impl Operations {
         }
         let rest = waits_for_the_last(instance.rule, &members);
         tell_order(instance, &members, &mut ledger.steps);
-        let unlikely = unlikely(instance.rule, &members);
+        let unlikely = unlikely(instance.rule, &members, ledger);
         for ((id, reason), perhaps) in reasons(instance.rule, &members).into_iter().zip(unlikely) {
             if let Some(member) = self.members.get_mut(id.to_usize()) {
                 (member.whole, member.perhaps) = (true, perhaps);
@@ -233,7 +233,7 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
 
 /// Per member: who comes last before it leaves. A library may wait for it though it has nothing to give, or nothing to this member:
 /// where data go through others, and where they are too many to be kept for one that comes late.
-fn unlikely(rule: Rule, members: &[(u32, &Member)]) -> Vec<Option<Reason>> {
+fn unlikely(rule: Rule, members: &[(u32, &Member)], ledger: &mut Ledger) -> Vec<Option<Reason>> {
     if matches!(rule, Rule::Neighbour | Rule::NeighbourV) {
         return vec![None; members.len()];
     }
@@ -248,8 +248,8 @@ fn unlikely(rule: Rule, members: &[(u32, &Member)]) -> Vec<Option<Reason>> {
     });
     let of = |(_, m): &(u32, &Member)| {
         let order = &order[usize::from(m.part.side)];
-        // When another call completes it that is not known yet.
-        let until = if m.blocks { m.visit.exit } else { i64::MAX };
+        // Where the call that completes it has not been read it comes after all.
+        let until = m.by.and_then(|by| ledger.visit(by)).map_or(i64::MAX, |visit| visit.exit);
         let last = order[..order.partition_point(|o| o.visit.enter <= until)].last().filter(|_| !known(m));
         Some(Reason { certainty: Certainty::Seen, ..Reason::of(WaitKind::AllToAll, Cause::of(&last?.visit)) })
     };

@@ -101,8 +101,9 @@ struct Call {
     sends: u32,
     /// Why it surely has waited, if it has.
     best: Option<Reason>,
-    /// The last that is not sure.
-    unlikely: Option<Reason>,
+    /// The last that hardly anybody waits for, and the last that it may be seen to have waited for.
+    hardly: Option<Reason>,
+    seen: Option<Reason>,
     /// A message that was there when it had received all of its own, if that has been asked.
     older: Option<Box<Option<Older>>>,
 }
@@ -110,23 +111,27 @@ struct Call {
 impl Call {
     /// It may have waited for this: the greatest reason is kept, of those that are sure and of others.
     fn suspect(&mut self, reason: Reason) {
-        let seen = reason.certainty != Certainty::Seen || reason.until() <= self.visit.exit;
-        if self.visit.waits && reason.until() > self.visit.enter && seen {
-            let best = if reason.certainty == Certainty::Sure { &mut self.best } else { &mut self.unlikely };
-            *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
+        if !self.visit.waits || reason.until() <= self.visit.enter {
+            return;
         }
+        let best = match reason.certainty {
+            Certainty::Sure => &mut self.best,
+            Certainty::Hardly => &mut self.hardly,
+            Certainty::Seen if reason.until() > self.visit.exit => return,
+            Certainty::Seen => &mut self.seen,
+        };
+        *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
     }
 
     /// Why it has waited.
     fn reason(&self) -> Option<Reason> {
         let Visit { enter, exit, .. } = self.visit;
-        match (self.best, self.unlikely) {
-            (Some(sure), Some(other)) if other.is_likely(sure.until(), exit) => Some(other),
-            (None, Some(other)) if other.certainty == Certainty::Hardly || other.is_likely(enter, exit) => {
-                Some(other)
-            }
-            (sure, _) => sure,
-        }
+        let since = self.best.map_or(enter, |sure| sure.until());
+        let likely = |reason: &Reason| reason.is_likely(since, exit);
+        let hardly = self.hardly.filter(|reason| self.best.is_none() || likely(reason));
+        let seen =
+            self.seen.filter(likely).filter(|seen| hardly.is_none_or(|hardly| hardly.until() < seen.until()));
+        seen.or(hardly).or(self.best)
     }
 }
 
@@ -188,8 +193,16 @@ impl Ledger {
     /// A call is read that completes something; returns its number.
     pub(crate) fn open(&mut self, visit: Visit) -> CallNumber {
         self.serial = (self.serial + 1) & SERIALS;
-        let call =
-            Call { serial: self.serial, visit, open: 1, sends: 0, best: None, unlikely: None, older: None };
+        let call = Call {
+            serial: self.serial,
+            visit,
+            open: 1,
+            sends: 0,
+            best: None,
+            hardly: None,
+            seen: None,
+            older: None,
+        };
         let slot: u32 = narrow(self.calls.insert(call));
         self.most = self.most.max(self.calls.len());
         NonZeroU64::MIN | u64::from(self.serial) << 33 | u64::from(slot) << 1

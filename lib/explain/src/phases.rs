@@ -63,7 +63,7 @@ impl Moment {
     /// How long all ranks compute, outside of MPI, ns.
     #[must_use]
     pub fn computation(&self) -> u64 {
-        self.time.saturating_sub(self.mpi)
+        self.time.saturating_sub(self.mpi).saturating_sub(self.paused)
     }
 
     /// Who computes longest: of one rank that rank.

@@ -189,8 +189,8 @@ impl<'a> Threads<'a> {
     /// Reads the next calls of a thread. Returns when the first is entered; `None` if there is none.
     fn read(&mut self, number: u32, shared: &mut Shared) -> Result<Option<i64>, Error> {
         let i = number as usize;
-        let Shared { groups, pauses, timelines, .. } = shared;
-        let context = Context { groups, pauses, line: timelines.get_mut(i) };
+        let Shared { groups, timelines, .. } = shared;
+        let context = Context { groups, line: timelines.get_mut(i) };
         self.cursors[i].read_ahead(number, context, &mut self.ahead[i])?;
         // The last ones stand at the end.
         let n = self.ahead[i].enters().count();

@@ -11,7 +11,6 @@ use crate::ahead::{Ahead, Begins, Coming, Completes, Deed, completed};
 use crate::analysis::Waited;
 use crate::messages::{By, Messages, Suspect};
 use crate::operations::Operations;
-use crate::pauses::Pauses;
 use crate::pending_calls::{CallNumber, Finished, Ledger, Visit};
 use crate::predict::{Call, RunStep};
 use crate::reading::Groups;
@@ -30,7 +29,6 @@ pub(crate) struct Shared {
     /// None unless causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
     pub(crate) unfreed: Unfreed,
-    pub(crate) pauses: Pauses,
     /// Waits one by one, if they are asked for.
     pub(crate) each: Option<Vec<Waited>>,
 }

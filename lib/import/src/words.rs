@@ -203,6 +203,8 @@ impl<N: Numbers> Making<'_, N> {
             Meaning::Rank | Meaning::Request => return Err("is missing".into()),
             Meaning::Flag => (slot.name == "flag").into(),
             Meaning::Times => 1,
+            // A level that says nothing: 0 would say that recording was paused from there on.
+            Meaning::Int if slot.name == "level" => 2,
             Meaning::Int => match field.length_of.as_ref().map(|list| self.given.get(list)) {
                 Some(Some(Value::Array(all))) => narrow(all.len()),
                 Some(None) if self.given.contains_key("request") => 1,

@@ -12,8 +12,9 @@ use crate::section::{Form, Section, Sym, Symbol, Thread};
 pub fn after(event: &Event<'_>, before: bool) -> bool {
     match event.pcontrol() {
         Some(0) => true,
-        Some(1) => false,
-        _ => before,
+        // Other calls are recorded since it has gone on, or since the run ends.
+        Some(1) | None => false,
+        Some(_) => before,
     }
 }
 

@@ -64,6 +64,10 @@ fn waits_for_a_rank_that_has_paused_recording_are_not_for_its_computation() {
     assert!(json.contains(r#""cause":"recording paused""#), "{json}");
     let efficiency = printed(program(["pause", "resume"]), &["efficiency"]);
     assert!(efficiency.contains("recording paused, mean"), "{efficiency}");
+    // Rank 0 alone has paused: what the others do then counts.
+    let share = |line: &&str| line.split_whitespace().last().and_then(|v| v.parse::<f64>().ok());
+    let shares: Vec<f64> = efficiency.lines().filter_map(|line| share(&line)).collect();
+    assert!(shares.len() == 5 && shares.iter().all(|share| *share <= 1.0), "{efficiency}");
 }
 
 #[test]

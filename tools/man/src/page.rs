@@ -73,7 +73,9 @@ fn sections(help: &str) -> String {
     let (mut page, mut last) = (String::new(), "");
     for paragraph in help.split("\n\n").filter(|p| !p.trim().is_empty()) {
         let (title, text) = match paragraph.split_once(':') {
-            Some((title, text)) if title.split_whitespace().count() <= TITLE => (title, text),
+            Some((title, text)) if title.split_whitespace().count() <= TITLE && !title.contains('\n') => {
+                (title, text)
+            }
             _ => ("Notes", paragraph),
         };
         if title == last {
