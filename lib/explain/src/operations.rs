@@ -96,8 +96,8 @@ impl Operations {
         let whole = instance.members.len() >= of;
         if matches!(rule, Rule::Bcast | Rule::Scatter) {
             // Nobody but the root is waited for.
-            let (root, members, of) = (instance.root, instance.members.clone(), instance.of);
-            let who = if is_root { members } else { vec![id] };
+            let (root, of) = (instance.root, instance.of);
+            let who = if is_root { instance.members.clone() } else { vec![id] };
             if let Some(root) = root {
                 who.into_iter().for_each(|m| self.meet_root(m, root, of, ledger));
             }
@@ -205,7 +205,8 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
     let last = last_for(members, sends);
     let first = members.iter().map(|(_, m)| *m).filter(|m| sends(m)).min_by_key(|m| m.visit.enter);
     let before = if rule == Rule::Scan { prefixes(members) } else { HashMap::default() };
-    let at = if rule == Rule::Alltoallv { by_sender(members) } else { HashMap::default() };
+    let named = matches!(rule, Rule::Alltoallv | Rule::Neighbour | Rule::NeighbourV);
+    let at = if named { by_sender(members) } else { HashMap::default() };
     let of = |(id, m): &(u32, &Member)| {
         let last = last[usize::from(m.part.side)];
         let (kind, cause) = match rule {
@@ -216,12 +217,8 @@ fn reasons(rule: Rule, members: &[(u32, &Member)]) -> Vec<(u32, Option<Reason>)>
             Rule::Gather | Rule::Reduce if !m.blocks => (WaitKind::LateContribution, last),
             Rule::Gather | Rule::Reduce => (WaitKind::EarlyReduce, first),
             Rule::Scan => (WaitKind::EarlyScan, before.get(id).copied()),
-            Rule::Alltoallv => {
-                let from = sources(m).iter().filter_map(|q| at.get(&(m.part.side, *q)).copied());
-                (WaitKind::AllToAll, from.max_by_key(|o| o.visit.enter))
-            }
-            Rule::Neighbour | Rule::NeighbourV => {
-                (WaitKind::AllToAll, neighbours(m, members).map(|(_, o)| o).max_by_key(|o| o.visit.enter))
+            Rule::Alltoallv | Rule::Neighbour | Rule::NeighbourV => {
+                (WaitKind::AllToAll, sources(m, &at).map(|(_, o)| o).max_by_key(|o| o.visit.enter))
             }
             _ => (WaitKind::AllToAll, last),
         };
@@ -271,27 +268,22 @@ fn of_two_groups(members: &[(u32, &Member)]) -> bool {
     members.iter().any(|(_, m)| m.part.side != 0)
 }
 
-/// Members by group and position, each found from the other group if there are two.
-fn by_sender<'a>(members: &[(u32, &'a Member)]) -> HashMap<(u8, u32), &'a Member, FixedState> {
+/// Members, by the group that gets something from them, the other one if there are two, and their positions.
+type BySender<'a> = HashMap<(u8, u32), (u32, &'a Member), FixedState>;
+
+fn by_sender<'a>(members: &[(u32, &'a Member)]) -> BySender<'a> {
     let two = of_two_groups(members);
-    let of = |(_, m): &(u32, &'a Member)| {
+    let of = |(id, m): &(u32, &'a Member)| {
         let seen_from = if two { 1 - m.part.side } else { 0 };
-        ((seen_from, m.part.me), *m)
+        ((seen_from, m.part.me), (*id, *m))
     };
     members.iter().map(of).collect()
 }
 
-/// Positions of those that a member gets something from, one by one.
-fn sources(m: &Member) -> &[u32] {
-    m.part.pairs.as_ref().map_or(&[][..], |p| &p[1])
-}
-
-/// Members that a member of a neighbourhood operation waits for.
-fn neighbours<'a>(
-    m: &'a Member,
-    members: &'a [(u32, &'a Member)],
-) -> impl Iterator<Item = (u32, &'a Member)> {
-    members.iter().copied().filter(|(_, o)| sources(m).contains(&o.part.me))
+/// Members that one gets something from, where it names them: its neighbours, or who has something for it.
+fn sources<'a>(m: &Member, at: &BySender<'a>) -> impl Iterator<Item = (u32, &'a Member)> {
+    let named = m.part.pairs.as_ref().map_or(&[][..], |p| &p[1]);
+    named.iter().filter_map(|position| at.get(&(m.part.side, *position)).copied())
 }
 
 /// Says who must have come before which member can leave, whatever the times.
@@ -312,8 +304,9 @@ fn tell_order(instance: &Instance, members: &[(u32, &Member)], steps: &mut Steps
             }
         }
         Rule::Neighbour | Rule::NeighbourV => {
+            let at = by_sender(members);
             for (id, m) in receivers() {
-                let near = neighbours(m, members).map(|(id, _)| RunStep::From(id));
+                let near = sources(m, &at).map(|(id, _)| RunStep::From(id));
                 let all = [RunStep::Clear].into_iter().chain(near).chain([to(*id)]);
                 all.for_each(|step| steps.tell(step));
             }
