@@ -87,9 +87,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     let mut command;
     if is_launcher(&words[0]) {
         recordable(words)?;
-        let (name, all) = preload()?;
-        let words = behind_recorder(words, &all);
-        variables.push((name, all));
+        let words = preloading(words, &mut variables)?;
         let words = with_environment(&words, &variables, of_launcher(&file));
         command = Command::new(&file);
         command.arg0(&words[0]).args(&words[1..]);
@@ -100,9 +98,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     let target = inspect(recorded)?;
     let mut told = words.clone();
     if target == Target::Links {
-        let (name, all) = preload()?;
-        told = behind_recorder(words, &all);
-        variables.push((name, all));
+        told = preloading(words, &mut variables)?;
     }
     command.arg0(&words[0]).args(&told[1..]);
     // Another one may start a launcher instead of what it is told to.
@@ -115,6 +111,14 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
     }
     command.envs(variables);
     Ok(command)
+}
+
+/// Adds the recorder to what ranks preload; returns the command's words, in which it comes before what these name.
+fn preloading(words: &[OsString], variables: &mut Vec<(String, OsString)>) -> Result<Vec<OsString>> {
+    let (name, all) = preload()?;
+    let words = behind_recorder(words, &all);
+    variables.push((name, all));
+    Ok(words)
 }
 
 /// The file that a command's first word stands for.
@@ -209,9 +213,7 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
     let mut variables: Vec<_> =
         VARIABLES.iter().filter_map(|n| Some(((*n).to_owned(), env::var_os(n)?))).collect();
     recordable(&words)?;
-    let (name, all) = preload()?;
-    let words = behind_recorder(&words, &all);
-    variables.push((name, all));
+    let words = preloading(&words, &mut variables)?;
     let words = with_environment(&words, &variables, of_launcher(&real));
     let path = env::join_paths(rest).context("PATH")?;
     let mut command = Command::new(&real);
@@ -240,9 +242,7 @@ pub fn become_rank(args: &Args, directory: &Path) -> Result<Infallible, Failure>
     let mut variables = variables(args, directory);
     // Each is a recording of its own, also within another.
     variables.push((JOBS.to_owned(), OsString::new()));
-    let (name, all) = preload()?;
-    let told = behind_recorder(words, &all);
-    variables.push((name, all));
+    let told = preloading(words, &mut variables)?;
     let error = Command::new(&file).arg0(&words[0]).args(&told[1..]).envs(variables).exec();
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", file.display())).into())
 }
