@@ -40,6 +40,7 @@ mod topology;
 mod unlike;
 mod untimed;
 mod violations;
+mod waits;
 mod why;
 mod window;
 

@@ -21,7 +21,7 @@ use crate::table::Format;
 use crate::topology::Grid;
 use crate::{
     at, calls, causes, clusters, compare, exact, explain, figure, forecast, hist, input, leaks, mape, matrix,
-    messages, phases, picture, predict, report, sizes, spread, summary, timeline, violations, why,
+    messages, phases, picture, predict, report, sizes, spread, summary, timeline, violations, waits, why,
 };
 
 /// The program, from its command line to its exit status.
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<Status> {
         Some(Command::Why(a)) => named(&a.of, why::why(a)),
         Some(Command::Report(a)) => named(&a.explaining(), report::report(a)),
         Some(Command::Timeline(a)) => named(&a.of, timeline::timeline(a)),
-        Some(Command::Waits(a)) => named(&a.of, explain::waits(a)),
+        Some(Command::Waits(a)) => named(&a.of, waits::waits(a)),
         Some(Command::Delays(a)) => named(&a.of, causes::delays(a)),
         Some(Command::Path(a)) => named(&a.of, causes::path(a)),
         Some(Command::Efficiency(a)) => named(&a.of, explain::efficiency(a)),

@@ -17,7 +17,7 @@ use super::room::Room;
 use super::{detail, groups, longest_waits, pairs, ranks, stacks, structure};
 use crate::args::WaitsBy;
 use crate::ended::{Running, Stands};
-use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table, waits_table};
+use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
@@ -26,6 +26,7 @@ use crate::summary::Facts;
 use crate::table::{Table, grouped};
 use crate::topology::grid_width;
 use crate::untimed::{self, NO_TIMES, without};
+use crate::waits::waits_table;
 use crate::{calls, clusters, ended, hist, levels, spread, why, window};
 
 /// A trace and what is found in it.
