@@ -220,10 +220,108 @@ static void failing(void)
     }
 }
 
+static __attribute__((noinline)) void ask(volatile int times)
+{
+    do
+        MPI_Wtime();
+    while (--times > 0);
+}
+
+/* What only asks, between messages: answers that change, a clock that is read once in most rounds and thrice in some. */
+static void asking(MPI_Comm half, int me)
+{
+    int i, n;
+    for (i = 0; i < ROUNDS; i++) {
+        int count = i < 20 ? 3 : 1 + i % 4, times = i % 25 == 24 ? 3 : 1;
+        MPI_Aint low, extent;
+        ask(times);
+        if (i == 24) { /* a loop that has always read it once is no longer one */
+            say("MPI_Wtime times=1");
+            say("MPI_Wtime times=2");
+        } else {
+            say("MPI_Wtime times=%d", times);
+        }
+        MPI_Comm_rank(i == 40 ? half : W, &n);
+        say(i == 40 ? "MPI_Comm_rank comm=half rank=%d" : "MPI_Comm_rank comm=MPI_COMM_WORLD rank=%d", i == 40 ? me : rank);
+        MPI_Type_size(i == 45 ? MPI_DOUBLE : MPI_INT, &n);
+        say(i == 45 ? "MPI_Type_size type=MPI_DOUBLE size=8" : "MPI_Type_size type=MPI_INT size=4");
+        MPI_Sendrecv(out, count, MPI_INT, right, 2, in, 50, MPI_INT, left, 2, W, &st[0]);
+        say("MPI_Sendrecv sendcount=%d sendtype=MPI_INT dest=%r sendtag=2 recvcount=50 recvtype=MPI_INT source=%r "
+            "recvtag=2 comm=MPI_COMM_WORLD status=%S", count, right, left, left, 2, 4 * count, &st[0]);
+        MPI_Get_count(&st[0], MPI_INT, &n);
+        say("MPI_Get_count type=MPI_INT count=%d", count);
+        sum += n;
+        MPI_Wtime();
+        say("MPI_Wtime times=1");
+        MPI_Type_get_extent(MPI_INT, &low, &extent);
+        say("MPI_Type_get_extent type=MPI_INT lb=0 extent=4");
+        MPI_Wtime();
+        say("MPI_Wtime times=1");
+    }
+}
+
+/* Accesses to windows whose target or place changes; addresses, too. */
+static void accesses(void)
+{
+    static int shown[64], hidden[64];
+    int i, k, one = 1, old;
+    MPI_Aint own, all[64];
+    MPI_Win win, dyn;
+    MPI_Win_create(shown, sizeof shown, sizeof(int), MPI_INFO_NULL, W, &win);
+    say("MPI_Win_create size=%d dispunit=4 info=null comm=MPI_COMM_WORLD newwin=new:win", (int)sizeof shown);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, W, &dyn);
+    say("MPI_Win_create_dynamic info=null comm=MPI_COMM_WORLD newwin=new:dyn");
+    MPI_Win_attach(dyn, hidden, sizeof hidden);
+    say("MPI_Win_attach win=dyn size=%d", (int)sizeof hidden);
+    MPI_Get_address(hidden, &own);
+    say("MPI_Get_address");
+    for (k = 0; k < size; k++) {
+        all[k] = own;
+        MPI_Bcast(&all[k], 1, MPI_AINT, k, W);
+        say("MPI_Bcast count=1 type=MPI_AINT root=%d comm=MPI_COMM_WORLD", k);
+    }
+    MPI_Win_fence(0, dyn);
+    say("MPI_Win_fence assert=0 win=dyn");
+    for (i = 0; i < ROUNDS; i++) {
+        int at = i < 20 ? 3 : 3 + i % 5, to = i % 15 == 14 ? left : right;
+        MPI_Win_fence(i == 33 ? MPI_MODE_NOSTORE : 0, win);
+        say(i == 33 ? "MPI_Win_fence assert=MPI_MODE_NOSTORE win=win" : "MPI_Win_fence assert=0 win=win");
+        MPI_Put(out, 2, MPI_INT, to, at, 2, MPI_INT, win);
+        say("MPI_Put origincount=2 origintype=MPI_INT target=%r targetdisp=%d targetcount=2 targettype=MPI_INT win=win", to, at);
+        MPI_Win_fence(0, win);
+        say("MPI_Win_fence assert=0 win=win");
+    }
+    for (i = 0; i < ROUNDS; i++) {
+        int to = i % 15 == 14 ? left : right, at = i < 20 ? 0 : i % 3;
+        MPI_Win_lock(i == 40 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, to, 0, win);
+        say(i == 40 ? "MPI_Win_lock locktype=MPI_LOCK_EXCLUSIVE target=%r assert=0 win=win"
+                    : "MPI_Win_lock locktype=MPI_LOCK_SHARED target=%r assert=0 win=win", to);
+        MPI_Fetch_and_op(&one, &old, MPI_INT, to, 40 + at, MPI_SUM, win);
+        say("MPI_Fetch_and_op type=MPI_INT target=%r targetdisp=%d op=MPI_SUM win=win", to, 40 + at);
+        MPI_Win_flush(to, win);
+        say("MPI_Win_flush target=%r win=win", to);
+        MPI_Win_unlock(to, win);
+        say("MPI_Win_unlock target=%r win=win", to);
+        /* Counted from the first address that was used at this target. */
+        MPI_Put(out, 1, MPI_INT, to, all[to] + 4 * (5 + at), 1, MPI_INT, dyn);
+        say("MPI_Put origincount=1 origintype=MPI_INT target=%r targetdisp=%d targetcount=1 targettype=MPI_INT win=dyn", to,
+            4 * at);
+        MPI_Win_fence(0, dyn);
+        say("MPI_Win_fence assert=0 win=dyn");
+    }
+    MPI_Win_detach(dyn, hidden);
+    say("MPI_Win_detach win=dyn");
+    MPI_Win_free(&dyn);
+    say("MPI_Win_free freewin=dyn");
+    MPI_Win_free(&win);
+    say("MPI_Win_free freewin=win");
+}
+
 int main(int argc, char **argv)
 {
-    int i;
+    int i, me;
     long total = 0;
+    MPI_Comm half;
     MPI_Init(&argc, &argv);
     say("MPI_Init");
     MPI_Comm_rank(W, &rank);
@@ -249,6 +347,12 @@ int main(int argc, char **argv)
     collectives();
     failing();
     barrier();
+    MPI_Comm_split(W, rank % 2, 0, &half);
+    say("MPI_Comm_split comm=MPI_COMM_WORLD color=%d key=0 newcomm=new:half", rank % 2);
+    MPI_Comm_rank(half, &me);
+    say("MPI_Comm_rank comm=half rank=%d", me);
+    asking(half, me);
+    accesses();
     MPI_Reduce(&sum, &total, 1, MPI_LONG, MPI_SUM, 0, W);
     say("MPI_Reduce inplace=false count=1 type=MPI_LONG op=MPI_SUM root=0 comm=MPI_COMM_WORLD");
     MPI_Finalize();

@@ -26,7 +26,7 @@ use st_model::ints::Sealed;
 use st_model::objects::{Content, Objects, Registry, Text};
 use st_model::proof::call_word;
 use st_model::ranklist::RankList;
-use st_model::section::{Entry, Partition, Section, Sym, Symbol, Tables, Thread};
+use st_model::section::{Entry, NO_SYM, Partition, Section, Sym, Symbol, Tables, Thread};
 use st_model::sites::{Frame, Representatives, Similar, SiteTable};
 use st_model::sketch::Shape;
 use st_model::tree::FlatTree;
@@ -335,6 +335,19 @@ impl RankRecorder {
     #[inline]
     pub fn round(&self, thread: usize) -> Option<(usize, usize)> {
         self.threads.get(thread)?.rounds.progress()
+    }
+
+    /// Whether the next event of the round in progress on a thread is expected to have this symbol and these words.
+    #[must_use]
+    #[inline]
+    pub fn expects(&self, thread: usize, sym: Sym, words: &[i64]) -> bool {
+        self.threads.get(thread).is_some_and(|t| t.rounds.expects(sym) && t.rounds.repeats(words))
+    }
+
+    /// Symbol of the last event of a thread, if there was one.
+    #[must_use]
+    pub fn last_symbol(&self, thread: usize) -> Option<Sym> {
+        self.threads.get(thread).map(SequenceRecorder::last).filter(|sym| *sym != NO_SYM)
     }
 
     /// Which round is in progress on a thread, counted from 1: another one has another number.

@@ -75,7 +75,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
         },
         Some(ArgumentCache { inputs, known, .. }) => quote! {
             let inputs = #inputs;
-            match Expected::begin(#id, registers, &inputs, |c| { #known }) {
+            match Expected::begin(#id, Repeat::#repeat, registers, &inputs, |c| { #known }) {
                 Some(mut expected) => {
                     result = expected.real(|| next(#args));
                     match expected.finish(#class, #outs) {
@@ -86,7 +86,10 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
                         }
                     }
                 }
-                None => { #begin }
+                None => {
+                    #again
+                    #begin
+                }
             }
         },
     };
@@ -96,7 +99,6 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
             unsafe {
                 #first
                 let registers = capture_registers();
-                #again
                 let (mut call, result);
                 #variables
                 #made

@@ -62,6 +62,12 @@ pub(crate) enum Outs {
     },
     /// Statuses of the requests that were waited for.
     Completed(*const Status),
+    /// The first `n` of these words, at this place and after it.
+    Words {
+        from: usize,
+        words: [i64; 2],
+        n: usize,
+    },
 }
 
 /// A call that has come out as learned.
@@ -221,6 +227,10 @@ impl ArgumentCache {
                 // SAFETY: the call has written them.
                 unsafe { step.completed(&self.made, statuses) }
             }
+            (Outs::Words { from, words, n }, _) => {
+                step.replace(from, &words[..n]);
+                true
+            }
             _ => false,
         }
     }
@@ -310,7 +320,8 @@ impl CachedCall {
         for (i, (new, place)) in values.iter().zip(places).enumerate() {
             let old = std::mem::replace(&mut self.values[i], *new);
             if old != *new {
-                let Some(at) = place.map(usize::from).filter(|_| old >= 0 && *new >= 0) else { return false };
+                let shown = |at: &usize| old >= 0 && *new >= 0 && self.before.get(*at) == Some(&old);
+                let Some(at) = place.map(usize::from).filter(shown) else { return false };
                 self.before[at] = *new;
                 self.replace(at, &[*new]);
             }

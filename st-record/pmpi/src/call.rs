@@ -143,12 +143,12 @@ impl Call {
             encoder.failed(self.event.error, read);
         }
         encoder.settle();
-        state.commit(thread, self.event);
+        let recorded = state.commit(thread, self.event);
         if self.event.repeat == Repeat::Always {
             // SAFETY: the wrapper that captured the registers calls this.
             unsafe { state.remember_series(thread, self.id, self.registers) };
         }
-        if learns && result == 0 {
+        if learns && result == 0 && recorded {
             // SAFETY: the wrapper that captured the registers calls this.
             unsafe { state.learn(self.id, self.registers, &self.event, inputs, outs) };
         } else if learns {
@@ -182,6 +182,7 @@ impl Call {
 /// A call that is taken for what the loop in progress makes next.
 pub(crate) struct Expected {
     id: u16,
+    repeat: Repeat,
     registers: Registers,
     clock: Reader,
     mark: Mark,
@@ -201,6 +202,7 @@ impl Expected {
     #[inline]
     pub(crate) unsafe fn begin(
         id: u16,
+        repeat: Repeat,
         registers: Registers,
         inputs: &Inputs<'_>,
         read: impl FnOnce(&mut CallEncoder<'_>),
@@ -225,7 +227,7 @@ impl Expected {
             true
         });
         let (clock, mark, sample) = begun?;
-        Some(Self { id, registers, clock, mark, enter: 0, exit: 0, sample, inside })
+        Some(Self { id, repeat, registers, clock, mark, enter: 0, exit: 0, sample, inside })
     }
 
     /// Makes the real call.
@@ -277,7 +279,7 @@ impl Expected {
             call: CallId(self.id),
             site,
             error: 0,
-            repeat: Repeat::Never,
+            repeat: self.repeat,
             opaque: false,
             always: false,
             enter: self.enter,

@@ -28,7 +28,7 @@ use st_model::columns::Chunk;
 use st_model::num::narrow;
 use st_model::section::Sym;
 use st_unwind::{Registers, SiteId, SiteInterner, UnknownPython, Unwinder};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,6 +86,8 @@ pub(crate) struct State {
     similar_sites: HashMap<(u32, CallId), u32, FixedState>,
     /// By site, in that table: the function last called from it without error, and its symbol.
     symbols: Vec<(CallId, Sym)>,
+    /// Symbols of calls that have repeated.
+    several: HashSet<Sym, FixedState>,
 }
 
 impl State {
@@ -124,6 +126,7 @@ impl State {
             site_indices: Vec::new(),
             similar_sites: HashMap::default(),
             symbols: Vec::new(),
+            several: HashSet::default(),
         }
     }
 
@@ -215,17 +218,17 @@ impl State {
         index
     }
 
-    /// Records the thread's call, or counts it as one more of a series.
-    pub(crate) fn commit(&mut self, thread: usize, event: Event) {
+    /// Records the thread's call, or counts it as one more of a series, which is recorded when that ends. Says whether it is.
+    pub(crate) fn commit(&mut self, thread: usize, event: Event) -> bool {
         if PAUSED.load(Ordering::Relaxed) && !event.always {
-            return;
+            return false;
         }
         if event.opaque {
             self.count_opaque(event.call);
         }
         let sym = self.symbol(&event);
         if event.repeat != Repeat::Never && self.grow(thread, sym, &event) {
-            return;
+            return false;
         }
         if self.threads[thread].series.is_open() {
             self.flush(thread);
@@ -235,6 +238,7 @@ impl State {
         let (recorder, journal) = (&mut self.recorder, &mut self.journal);
         let (chunk, full) = enter(recorder, journal, index, sym, words, (event.enter, event.exit));
         self.settle(index, chunk, full);
+        true
     }
 
     /// Makes up for what has not been entered in the book of requests, and follows the loop no longer.
@@ -278,7 +282,9 @@ impl State {
         }
     }
 
-    /// Takes a call that may be part of a series, if it is.
+    /// Takes a call that may be part of a series, if it is. One that always repeats, but that the loop in progress makes once here
+    /// and never has made twice in a row, is none: it need not wait for what comes next, and the loop can be followed. So the first
+    /// series of such a site may begin with one call that is an event of its own.
     fn grow(&mut self, thread: usize, sym: Sym, event: &Event) -> bool {
         let t = &mut self.threads[thread];
         let repeats = event.error == 0 && (t.failed || event.repeat == Repeat::Always);
@@ -287,6 +293,9 @@ impl State {
             return false;
         }
         if t.series.grow(sym, &t.words, event.enter, event.exit) {
+            if event.repeat == Repeat::Always && t.series.times() == Some(2) {
+                self.several.insert(sym);
+            }
             if let Some(j) = &self.journal {
                 j.grown(t.index, t.series.words.last().copied().unwrap_or(1), event.exit);
             }
@@ -294,6 +303,13 @@ impl State {
         }
         self.flush(thread);
         let t = &mut self.threads[thread];
+        if event.repeat == Repeat::Always {
+            if self.recorder.last_symbol(t.index) == Some(sym) {
+                self.several.insert(sym);
+            } else if !self.several.contains(&sym) && self.recorder.expects(t.index, sym, &t.words) {
+                return false;
+            }
+        }
         t.series.begin(sym, &t.words, event.enter, event.exit);
         self.note_series(thread);
         true

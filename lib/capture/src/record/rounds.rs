@@ -101,6 +101,12 @@ impl Rounds {
         self.places[..self.round.len()].iter().map(|p| (p.sym, p.now.as_slice()))
     }
 
+    /// Whether the event a round before the next one had these words.
+    #[inline]
+    pub(super) fn repeats(&self, words: &[i64]) -> bool {
+        self.places.get(self.next).is_some_and(|place| equal(&place.now, words))
+    }
+
     /// Whether the next event may have these words; then `changed` are the positions at which they differ from those of the event
     /// a round ago.
     #[inline]

@@ -166,20 +166,7 @@ impl<'a> Params<'a> {
 
     fn output(&mut self, i: usize, p: &Param) {
         let (a, at) = (argument(i), self.place(i));
-        let value = match p.role.as_str() {
-            "flag" => quote!(i64::from(*#a != 0)),
-            "outcompare" => quote!(normal::compare(*#a)),
-            "outtopo" => quote!(normal::topology(*#a)),
-            "outthreadlevel" => quote!(normal::threadlevel(*#a)),
-            "outpeer" => quote!(normal::rank(*#a)),
-            "outamode" => quote!(normal::amode(*#a)),
-            "outtype" => quote!(c.datatype(#a.get(0))),
-            "outtext" => {
-                let room = self.room();
-                quote!(c.text_within(#a, #room))
-            }
-            _ => quote!((*#a).word()),
-        };
+        let value = self.brought(p, &a);
         let default = match p.role.as_str() {
             "flag" => quote!(0),
             "outtype" | "outtext" => quote!(NULL),
@@ -198,6 +185,24 @@ impl<'a> Params<'a> {
             Some(flag) => quote!(if *#flag != 0 { #set }),
             None => quote!(#set #failed),
         });
+    }
+
+    /// The word of what a call has brought.
+    fn brought(&self, p: &Param, a: &Ident) -> TokenStream {
+        match p.role.as_str() {
+            "flag" => quote!(i64::from(*#a != 0)),
+            "outcompare" => quote!(normal::compare(*#a)),
+            "outtopo" => quote!(normal::topology(*#a)),
+            "outthreadlevel" => quote!(normal::threadlevel(*#a)),
+            "outpeer" => quote!(normal::rank(*#a)),
+            "outamode" => quote!(normal::amode(*#a)),
+            "outtype" => quote!(c.datatype(#a.get(0))),
+            "outtext" => {
+                let room = self.room();
+                quote!(c.text_within(#a, #room))
+            }
+            _ => quote!((*#a).word()),
+        }
     }
 
     /// A length that the call reads and writes.

@@ -119,7 +119,7 @@ impl ArgumentCache {
     /// What the thread's call has done to requests; `None` if that cannot be learned.
     pub(crate) fn effect(&mut self, outs: Outs, thread: &Thread, requests: &mut Requests) -> Option<Effect> {
         match outs {
-            Outs::Nothing | Outs::Status { .. } => Some(Effect::None),
+            Outs::Nothing | Outs::Status { .. } | Outs::Words { .. } => Some(Effect::None),
             Outs::Request(place) => {
                 let key = (*thread.listed.last()?)?;
                 // SAFETY: the call has written it.
