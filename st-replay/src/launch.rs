@@ -101,6 +101,10 @@ fn lacking(mpi: Mpi, functions: &BTreeSet<String>) -> Result<HashSet<String>> {
     let file = mpi.find(engine::ENGINE)?;
     let asked = Command::new(&file).arg(engine::LACKING).args(functions).output();
     let answer = asked.with_context(|| format!("{}: cannot start", file.display()))?;
+    if !answer.status.success() {
+        let said = String::from_utf8_lossy(&answer.stderr);
+        bail!("{}: {}: {}", file.display(), answer.status, said.trim_end());
+    }
     Ok(String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect())
 }
 

@@ -72,6 +72,22 @@ fn run_under(mpi: &Path, args: &[&str], trace: &Path) -> Output {
 }
 
 #[test]
+fn an_engine_that_fails_does_not_say_that_its_mpi_has_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("good.st");
+    write(&trace, 1, "* MPI_Barrier");
+    engine(dir.path(), "");
+    assert_eq!(run_under(dir.path(), &["--check"], &trace).status.code(), Some(0));
+    engine(dir.path(), "echo no libmpi.so.40 >&2; exit 127");
+    for option in ["--check", "--list"] {
+        let failed = run_under(dir.path(), &[option], &trace);
+        let said = String::from_utf8(failed.stderr).unwrap();
+        assert_eq!(failed.status.code(), Some(1), "{said}");
+        assert!(said.contains("st-engine: exit status: 127: no libmpi.so.40"), "{said}");
+    }
+}
+
+#[test]
 fn a_rank_that_would_wait_for_a_function_that_the_mpi_lacks_is_named_before_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("lacking.st");
