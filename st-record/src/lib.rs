@@ -298,7 +298,7 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
         if let Some(hint) = summary.hint(args.python) {
             args.talk.note(TOOL, hint);
         }
-        complete &= summary.ranks >= summary.world && notes.failed.0 == 0;
+        complete &= summary.ranks >= summary.world && notes.failed.ranks == 0;
         if summary.bytes.is_some() {
             first.get_or_insert(saved.target);
         }
@@ -314,8 +314,9 @@ fn finish(args: &Args, directory: &Path, elapsed: Duration, status: ExitStatus) 
 
 /// Why there is no trace.
 fn nothing(args: &Args, notes: &Notes, full: bool) -> String {
-    if let (ranks @ 1.., why) = &notes.failed {
-        let ranks = counted(*ranks, "rank");
+    let why = &notes.failed.why;
+    if let ranks @ 1.. = notes.failed.ranks {
+        let ranks = counted(ranks, "rank");
         return format!(
             "there is no trace: {ranks} could not record; the first says: {why}{}",
             summary::advice(why)

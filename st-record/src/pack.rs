@@ -11,7 +11,7 @@ use st_model::header::UNRECORDED;
 use st_model::header::{Header, Queued, Step};
 use st_model::names::Names;
 use st_model::num::Exact;
-use st_stream::directory::{INTERIM, MERGED, NOTES, RankFile};
+use st_stream::directory::{FAILED, FAILED_RANK, INTERIM, MERGED, NOTES, RankFile};
 use st_stream::{CopyError, ReadOptions, Reader, TimeBytes, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -30,8 +30,8 @@ pub struct Notes {
     pub world: Option<u32>,
     /// `MPI_Init` was called.
     pub began: bool,
-    /// Ranks that could not record, and what the first of them said.
-    pub failed: (u64, String),
+    /// Ranks that could not record, or not to their end.
+    pub failed: Failed,
     /// Calls recorded.
     pub calls: u64,
     /// Processor time of the recorder's own work, and of the ranks in all, ns.
@@ -69,6 +69,42 @@ pub struct Notes {
     pub interims: [u64; 3],
 }
 
+/// Ranks that said that they could not record.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Failed {
+    /// Their number.
+    pub ranks: u64,
+    /// What the first of them said.
+    pub why: String,
+    /// Those that have left a stream all the same, of what was recorded before.
+    pub there: u64,
+    /// Those that knew which rank they are.
+    pub known: BTreeSet<u32>,
+}
+
+impl Failed {
+    /// One more line, without its first word.
+    fn add(&mut self, said: &str) {
+        let named = said.strip_prefix(FAILED_RANK).and_then(|rest| rest.split_once(' '));
+        let known = named.and_then(|(rank, why)| Some((rank.parse().ok()?, why)));
+        let why = known.map_or(said, |(_, why)| why);
+        // A rank may say more than one thing.
+        if known.is_some_and(|(rank, _)| !self.known.insert(rank)) {
+            return;
+        }
+        if self.ranks == 0 {
+            why.clone_into(&mut self.why);
+        }
+        self.ranks += 1;
+    }
+
+    /// Those that left nothing.
+    #[must_use]
+    pub fn without_stream(&self) -> u64 {
+        self.ranks.saturating_sub(self.there)
+    }
+}
+
 /// Room kept for the notes, bytes: a rank that finds the disk full can still say so.
 const ROOM: u64 = 16 << 10;
 
@@ -99,12 +135,8 @@ impl Notes {
     fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines().skip(1) {
-            if let Some(why) = line.strip_prefix("failed ") {
-                let (ranks, first) = &mut notes.failed;
-                if *ranks == 0 {
-                    why.clone_into(first);
-                }
-                *ranks += 1;
+            if let Some(said) = line.strip_prefix(FAILED) {
+                notes.failed.add(said);
                 continue;
             }
             let mut rank = None;
@@ -189,6 +221,9 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
             Err(e) => told(&format!("{e:#}")),
         }
     }
+    let failed =
+        found.iter().filter_map(|path| rank_of(path)).filter(|rank| notes.failed.known.contains(rank));
+    notes.failed.there = failed.count().to_u64();
     Ok(found)
 }
 
@@ -438,15 +473,33 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_failed_and_left_its_stream_is_not_one_that_left_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let section = RankRecorder::new(1, Options::default()).finish("host");
+        let trace = Trace {
+            header: Header { world: 3, ..Header::default() },
+            sections: vec![section],
+            ..Trace::default()
+        };
+        let file = File::create(directory.path().join("rank-000001.st")).unwrap();
+        write(&trace, file, WriteOptions { level: 1 }).unwrap();
+        let mut notes = Notes::parse("x.st\nworld=3\nfailed rank=1 no room\nfailed rank=2 no room\n");
+        streams(directory.path(), &mut notes, |why| panic!("{why}")).unwrap();
+        // Rank 0 was killed, without a word.
+        assert_eq!((notes.failed.ranks, notes.failed.there, notes.failed.without_stream()), (2, 1, 1));
+    }
+
+    #[test]
     fn notes_are_summed() {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 approximate=0\n\
              rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
-             world=3\nfailed a=1 file: no room\nfailed another\n\
+             world=3\nfailed a=1 file: no room\nfailed another\nfailed rank=2 it\nfailed rank=2 again\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40 merge_levels=5/0,6/70\nmerging=0 merge_ns=30 merge_wall_ns=35 merge_levels=4/0,7/0,9/0\n",
         );
         assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));
-        assert_eq!((n.told, n.world, n.failed), ([0, 1].into(), Some(3), (2, "a=1 file: no room".into())));
+        assert_eq!((n.told, n.world), ([0, 1].into(), Some(3)));
+        assert_eq!((n.failed.ranks, &*n.failed.why), (3, "a=1 file: no room"));
         assert_eq!(n.chosen, [1, 1]);
         assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1, 17]));
         assert_eq!(n.levels.lines().count(), 3);

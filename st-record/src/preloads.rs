@@ -10,17 +10,53 @@ const WITH_VALUE: [&[u8]; 2] = [b"env", b"genv"];
 /// The one of Open MPI that a variable follows, with its value or without.
 const HANDS_ON: &[u8] = b"x";
 
-/// Options of `env` that an argument follows.
-const WITH_ARGUMENT: [&[u8]; 4] = [b"-u", b"--unset", b"-C", b"--chdir"];
+/// A program that starts another, which its command line names.
+struct Starter {
+    name: &'static str,
+    /// Options that an argument follows.
+    with_argument: &'static [&'static str],
+    /// Words that are neither options nor the other program.
+    words: usize,
+}
+
+impl Starter {
+    const fn new(name: &'static str, with_argument: &'static [&'static str], words: usize) -> Self {
+        Self { name, with_argument, words }
+    }
+}
+
+const STARTERS: [Starter; 9] = [
+    Starter::new(ENV, &["-u", "--unset", "-C", "--chdir"], 0),
+    Starter::new("nice", &["-n", "--adjustment"], 0),
+    Starter::new("nohup", &[], 0),
+    Starter::new("numactl", &["-C", "-N", "-m", "-i", "-p"], 0),
+    Starter::new("setsid", &[], 0),
+    Starter::new("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
+    Starter::new("taskset", &[], 1),
+    Starter::new("time", &["-f", "--format", "-o", "--output"], 0),
+    Starter::new("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
+];
+
+const ENV: &str = "env";
 
 /// A command's words in which the recorder comes before what its ranks are told to preload. `all` is what they preload otherwise,
 /// the recorder first.
 #[must_use]
 pub fn behind_recorder(words: &[OsString], all: &OsStr) -> Vec<OsString> {
     let ours = all.as_bytes().split(|b| *b == b':').next().unwrap_or_default();
-    let launcher = words.first().is_some_and(|first| is_launcher(first));
-    let programs = if launcher { programs(words) } else { std::iter::once(0..words.len()).collect() };
     let mut out = words.to_vec();
+    let first = assigned(&mut out, ours);
+    let (before, command) = words.split_at(first);
+    if command.first().is_some_and(|first| is_launcher(first)) {
+        let set = out[..first] != *before;
+        launched(command, &mut out[first..], ours, all.as_bytes(), set);
+    }
+    out
+}
+
+/// The same in the words of a launcher. `set`: it is started with another value of the variable.
+fn launched(words: &[OsString], out: &mut [OsString], ours: &[u8], all: &[u8], set: bool) {
+    let programs = programs(words);
     let (mut after, mut option) = (0, &b""[..]);
     for (i, word) in words.iter().enumerate() {
         let bytes = word.as_bytes();
@@ -32,7 +68,9 @@ pub fn behind_recorder(words: &[OsString], all: &OsStr) -> Vec<OsString> {
             continue;
         }
         if bytes == PRELOAD.as_bytes() && option == HANDS_ON {
-            out[i] = joined(&[PRELOAD.as_bytes(), b"=", all.as_bytes()]);
+            if !set {
+                out[i] = joined(&[PRELOAD.as_bytes(), b"=", all]);
+            }
         } else if let Some(value) =
             words.get(i + 1).filter(|_| bytes == PRELOAD.as_bytes() && WITH_VALUE.contains(&option))
         {
@@ -43,26 +81,39 @@ pub fn behind_recorder(words: &[OsString], all: &OsStr) -> Vec<OsString> {
         option =
             bytes.strip_prefix(b"-").map_or(&b""[..], |option| option.strip_prefix(b"-").unwrap_or(option));
     }
-    out
 }
 
-/// The same in what `env` is told before its program.
-fn assigned(words: &mut [OsString], ours: &[u8]) {
-    let Some((first, rest)) = words.split_first_mut() else { return };
-    if Path::new(first).file_name().is_none_or(|name| name != "env") {
-        return;
-    }
-    let mut argument = false;
-    for word in rest {
-        let bytes = word.as_bytes();
-        if !argument && !bytes.starts_with(b"-") && !bytes.contains(&b'=') {
-            return;
+/// The same in what `env` is told before its program, also behind other programs that start one. Returns where that is.
+fn assigned(words: &mut [OsString], ours: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(starter) = words.get(at).and_then(starter) {
+        at += 1;
+        let (mut left, mut options, is_env) = (starter.words, true, starter.name == ENV);
+        while let Some(word) = words.get_mut(at) {
+            let bytes = word.as_bytes();
+            if options && bytes.starts_with(b"-") {
+                options = bytes != b"--";
+                at += usize::from(starter.with_argument.iter().any(|option| option.as_bytes() == bytes));
+            } else if is_env && bytes.contains(&b'=') {
+                options = false;
+                if let Some(at) = value(bytes) {
+                    *word = joined(&[&bytes[..at], ours, b":", &bytes[at..]]);
+                }
+            } else if left > 0 {
+                (left, options) = (left - 1, false);
+            } else {
+                break;
+            }
+            at += 1;
         }
-        argument = !argument && WITH_ARGUMENT.contains(&bytes);
-        if let Some(at) = value(bytes) {
-            *word = joined(&[&bytes[..at], ours, b":", &bytes[at..]]);
-        }
     }
+    at.min(words.len())
+}
+
+/// What starts another program, if a program does.
+fn starter(program: &OsString) -> Option<&'static Starter> {
+    let name = Path::new(program).file_name()?;
+    STARTERS.iter().find(|starter| name == starter.name)
 }
 
 /// Where in a word the value of the variable begins: at its begin, or in a list of `--export`.
@@ -105,6 +156,26 @@ mod tests {
             ),
             ("env -u X LD_PRELOAD=/a.so sh", "env -u X LD_PRELOAD=/r.so:/a.so sh"),
             ("env LD_PRELOAD=/a.so sh", "env LD_PRELOAD=/r.so:/a.so sh"),
+            ("nice -n 5 env LD_PRELOAD=/a.so sh", "nice -n 5 env LD_PRELOAD=/r.so:/a.so sh"),
+            (
+                "mpirun -n 2 /usr/bin/timeout -k 5 10 env -u A -- LD_PRELOAD=/a.so nice sh LD_PRELOAD=/b",
+                "mpirun -n 2 /usr/bin/timeout -k 5 10 env -u A -- LD_PRELOAD=/r.so:/a.so nice sh LD_PRELOAD=/b",
+            ),
+            (
+                "mpirun taskset -c 0-3 numactl -m 0 stdbuf -oL time -f %e env LD_PRELOAD=/a.so ./app",
+                "mpirun taskset -c 0-3 numactl -m 0 stdbuf -oL time -f %e env LD_PRELOAD=/r.so:/a.so ./app",
+            ),
+            (
+                "env A=1 env LD_PRELOAD=/a.so ./app -x LD_PRELOAD=/b",
+                "env A=1 env LD_PRELOAD=/r.so:/a.so ./app -x LD_PRELOAD=/b",
+            ),
+            ("nice mpirun -x LD_PRELOAD=/a.so sh", "nice mpirun -x LD_PRELOAD=/r.so:/a.so sh"),
+            (
+                "env LD_PRELOAD=/a.so mpirun -x LD_PRELOAD sh",
+                "env LD_PRELOAD=/r.so:/a.so mpirun -x LD_PRELOAD sh",
+            ),
+            ("timeout", "timeout"),
+            ("env -u", "env -u"),
             ("mpirun -n 2 sh LD_PRELOAD=/a.so", "mpirun -n 2 sh LD_PRELOAD=/a.so"),
             ("mpirun -x MY_LD_PRELOAD=/a.so sh", "mpirun -x MY_LD_PRELOAD=/a.so sh"),
         ] {

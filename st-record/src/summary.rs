@@ -147,16 +147,17 @@ impl Summary<'_> {
         let n = self.notes;
         let [world, ranks] = [self.world, self.ranks].map(|n| counted(n, "rank"));
         let mut all = Vec::new();
-        let (failed, why) = &n.failed;
+        let (failed, why) = (n.failed.ranks, &n.failed.why);
         // Those that could not record have said why.
-        if let missing @ 1.. = self.world.saturating_sub(self.ranks).saturating_sub(*failed) {
+        let silent = self.world.saturating_sub(self.ranks).saturating_sub(n.failed.without_stream());
+        if let missing @ 1.. = silent {
             let why = match self.full {
                 true => format!("no room on the disk?{}", advice(FULL)),
                 false => "killed in MPI_Init?".into(),
             };
             all.push(format!("{missing} of {world} left no trace ({why})"));
         }
-        if *failed > 0 {
+        if failed > 0 {
             all.push(format!("recording failed on {failed} ({why}{})", advice(why)));
         }
         if n.ended > 0 {
@@ -233,6 +234,7 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pack::Failed;
 
     fn summary(notes: &Notes) -> Summary<'_> {
         let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
@@ -262,11 +264,17 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_named_with_what_to_do() {
-        let notes =
-            Notes { failed: (1, format!("/d/rank-000003.st: {FULL} (os error 28)")), ..Notes::default() };
+        let failed =
+            Failed { ranks: 1, why: format!("/d/rank-000003.st: {FULL} (os error 28)"), ..Failed::default() };
+        let notes = Notes { failed, ..Notes::default() };
         let line = Summary { ranks: 3, ..summary(&notes) }.line();
         let named = "(/d/rank-000003.st: No space left on device (os error 28); -o names a file";
         assert!(line.contains(named) && !line.contains("killed"), "{line}");
+        // One has failed and left its stream, another was killed.
+        let mut there = notes.clone();
+        there.failed.there = 1;
+        let line = Summary { ranks: 3, ..summary(&there) }.line();
+        assert!(line.contains("1 of 4 ranks left no trace") && line.contains("failed on 1 (/d"), "{line}");
         let none = Notes::default();
         let line = Summary { ranks: 3, full: true, ..summary(&none) }.line();
         assert!(line.contains("1 of 4 ranks left no trace (no room on the disk?; -o names"), "{line}");
@@ -322,7 +330,8 @@ mod tests {
         notes.interims = [7, 1, 42_000_000];
         let some = summary(&notes).interims();
         assert_eq!(some.as_deref(), Some("7 interim reductions, 1 that failed; 42 ms of processor time"));
-        (notes.stopped, notes.silent, notes.failed) = (1, 1, (2, "no room".into()));
+        (notes.stopped, notes.silent) = (1, 1);
+        notes.failed = Failed { ranks: 2, why: "no room".into(), ..Failed::default() };
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = Summary { ended: Some(&ended(9)), ..summary(&notes) }.line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");

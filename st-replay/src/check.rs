@@ -34,7 +34,7 @@ use crate::groups::Groups;
 use crate::operations::{End, Operation, OperationPart, Walked, Walker};
 use crate::places::{PlaceId, Places};
 use crate::scaling::Scaling;
-use crate::supported::{is_supported, needs_files};
+use crate::supported::Where;
 use crate::threads::Threads;
 
 /// Equal ends of messages in a row that wait for their other ends.
@@ -94,15 +94,8 @@ pub struct Checker {
     groups: Groups,
     state: State,
     factor: Option<Factor>,
-    /// What a replay leaves out is left out.
-    left_out: Option<LeftOut>,
-}
-
-/// What a replay leaves out with `--skip-unsupported`.
-#[derive(Clone, Copy, Debug)]
-pub struct LeftOut {
-    /// Calls on files, too: there is no room for any.
-    pub files: bool,
+    /// Where a replay is that leaves out what it cannot make.
+    here: Option<Where>,
 }
 
 /// What is known of a rank that was seen.
@@ -155,11 +148,11 @@ struct Current {
 }
 
 impl Checker {
-    /// A check of what is replayed: messages scaled by a factor; without the calls and threads that cannot be replayed where they
-    /// are left out.
+    /// A check of what is replayed: messages scaled by a factor; where calls and threads are left out that cannot be replayed, without
+    /// those that cannot be `here`.
     #[must_use]
-    pub fn new(scale_bytes: Option<Factor>, left_out: Option<LeftOut>) -> Self {
-        Self { factor: scale_bytes, left_out, ..Self::default() }
+    pub fn new(scale_bytes: Option<Factor>, here: Option<Where>) -> Self {
+        Self { factor: scale_bytes, here, ..Self::default() }
     }
 
     /// Looks at the ranks of a section.
@@ -169,8 +162,7 @@ impl Checker {
     /// If it is malformed.
     pub fn see(&mut self, section: &Section) -> Result<(), Error> {
         let scaling = Scaling::new(section, self.factor.unwrap_or(Factor::ONE));
-        let left_out = self.left_out;
-        let plays = |s: &Symbol| left_out.is_none_or(|l| is_supported(s) && !(l.files && needs_files(s)));
+        let here = self.here.as_ref();
         let state = &mut self.state;
         state.drawn |= section.histograms().next().is_some();
         let row = |s: &Symbol| CallTable::builtin().get(s.call);
@@ -181,7 +173,7 @@ impl Checker {
             current.rank = rank;
             current.cursors.clear();
             current.users.clear();
-            let alone = left_out.is_some() && Threads::of(section, rank)?.is_none();
+            let alone = here.is_some() && Threads::of(section, rank)?.is_none();
             let threads = if alone { 1 } else { section.threads.len() };
             let present = section.threads.iter().take(threads).filter(|t| t.ranks.contains(rank));
             current.several = present.count() > 1;
@@ -191,7 +183,7 @@ impl Checker {
             for thread in 0..threads {
                 current.thread = thread;
                 let tell = |operation| state.take(&mut current, operation);
-                let walker = Walker::new(section, rank, &mut self.groups, plays, tell);
+                let walker = Walker::new(section, rank, &mut self.groups, here, tell);
                 let Walked { calls, finalized: f, unsure } = walker.walk(thread, &scaling, u64::MAX)?;
                 finalized |= f;
                 sure &= !unsure;
@@ -201,10 +193,10 @@ impl Checker {
                 state.ends(rank, state.verdict.calls - before);
             }
             let all = sure && finalized;
-            if finalized && !sure && !ended && left_out.is_none() {
+            if finalized && !sure && !ended && here.is_none() {
                 state.failed.insert(rank);
             }
-            state.leave(&current, Known { all, replayed: all || left_out.is_some() && finalized });
+            state.leave(&current, Known { all, replayed: all || here.is_some() && finalized });
         }
         Ok(())
     }

@@ -21,13 +21,13 @@ use std::str::FromStr;
 
 use st_match::{Channel, PARTITIONED};
 use st_model::project::Error;
-use st_model::section::{Section, Symbol};
+use st_model::section::Section;
 
 use crate::groups::Groups;
 use crate::operations::{Operation, Walker};
 use crate::pace::Pace;
 use crate::scaling::Scaling;
-use crate::supported::is_supported;
+use crate::supported::Where;
 
 /// When a replay is to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +110,7 @@ struct Traffic {
 #[derive(Debug)]
 pub struct Cutter {
     limit: Limit,
-    as_replayed: bool,
+    here: Option<Where>,
     factor: crate::factor::Factor,
     groups: Groups,
     channels: HashMap<Channel, Traffic>,
@@ -123,12 +123,12 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Of a replay with messages scaled by a factor, and without calls that cannot be replayed.
+    /// Of a replay with messages scaled by a factor, and without the calls that cannot be replayed `here`.
     #[must_use]
-    pub fn new(limit: Limit, factor: crate::factor::Factor, as_replayed: bool) -> Self {
+    pub fn new(limit: Limit, factor: crate::factor::Factor, here: Option<Where>) -> Self {
         Self {
             limit,
-            as_replayed,
+            here,
             factor,
             groups: Groups::default(),
             channels: HashMap::new(),
@@ -146,7 +146,7 @@ impl Cutter {
     /// If it is malformed.
     pub fn see(&mut self, section: &Section) -> Result<(), Error> {
         let scaling = Scaling::new(section, self.factor);
-        let as_replayed = self.as_replayed;
+        let here = self.here.as_ref();
         for rank in section.ranks.iter() {
             let limit = limit_of(section, rank, self.limit)?;
             self.cuts.insert(rank, limit);
@@ -177,8 +177,7 @@ impl Cutter {
                 }
                 _ => {}
             };
-            let plays = |s: &Symbol| !as_replayed || is_supported(s);
-            Walker::new(section, rank, &mut self.groups, plays, tell).walk(0, &scaling, limit)?;
+            Walker::new(section, rank, &mut self.groups, here, tell).walk(0, &scaling, limit)?;
             self.indices.insert(rank, self.groups.indices(section, rank));
         }
         Ok(())

@@ -20,10 +20,11 @@ use tempfile::NamedTempFile;
 
 use crate::TOOL;
 use crate::args::Args;
-use crate::check::{Checker, LeftOut, Verdict};
+use crate::check::{Checker, Verdict};
 use crate::cut::{Cutter, Stop};
 use crate::factor::Factor;
 use crate::preflight::{Preflight, summary};
+use crate::supported::Where;
 use crate::whatif::{WhatIf, placement};
 
 /// How the program ended.
@@ -75,19 +76,24 @@ fn run(args: &Args) -> Result<Ended> {
     start(args, trace, recorded(&header), preflight.world(&header))
 }
 
-/// Looks at the whole trace; where only that is wished, also for functions that the MPI does not have.
+/// Looks at the whole trace, also for functions that the MPI does not have, where it is known which that is.
 fn survey_under(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
-    let (preflight, whole) = survey(trace, args)?;
-    if !args.list && !args.check {
+    let (preflight, whole) = survey(trace, args, HashSet::new())?;
+    if !knows_mpi(args) {
         return Ok((preflight, whole));
     }
     // Without an engine nothing is known of it.
     let lacking =
         choose(args.mpi, recorded(&whole.header)).ok().map(|mpi| lacking(mpi, preflight.functions()));
     match lacking.transpose()?.filter(|lacking| !lacking.is_empty()) {
-        Some(lacking) => survey_without(trace, args, lacking),
+        Some(lacking) => survey(trace, args, lacking),
         None => Ok((preflight, whole)),
     }
+}
+
+/// Whether this process knows which MPI the ranks will have: a launcher that the user names may be that of any.
+fn knows_mpi(args: &Args) -> bool {
+    args.list || args.check || args.mpirun.is_none()
 }
 
 /// Which of these functions an MPI does not have: what is linked to it says so.
@@ -95,6 +101,10 @@ fn lacking(mpi: Mpi, functions: &BTreeSet<String>) -> Result<HashSet<String>> {
     let file = mpi.find(engine::ENGINE)?;
     let asked = Command::new(&file).arg(engine::LACKING).args(functions).output();
     let answer = asked.with_context(|| format!("{}: cannot start", file.display()))?;
+    if !answer.status.success() {
+        let said = String::from_utf8_lossy(&answer.stderr);
+        bail!("{}: {}: {}", file.display(), answer.status, said.trim_end());
+    }
     Ok(String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect())
 }
 
@@ -103,20 +113,16 @@ fn recorded(header: &Header) -> Option<Mpi> {
     Mpi::ALL.into_iter().find(|mpi| mpi.name() == header.mpi.flavour)
 }
 
-/// Looks at the whole trace.
+/// Looks at the whole trace, under an MPI without these functions.
 ///
 /// # Errors
 ///
 /// If it cannot be read.
-pub fn survey(trace: &Path, args: &Args) -> Result<(Preflight, Whole)> {
-    survey_without(trace, args, HashSet::new())
-}
-
-/// The same under an MPI without these functions.
-fn survey_without(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<(Preflight, Whole)> {
-    let mut preflight = Preflight::new(args.io.is_some()).under(lacking);
-    let left_out = args.skip_unsupported.then_some(LeftOut { files: args.io.is_none() });
+pub fn survey(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<(Preflight, Whole)> {
+    let here = Where { files: args.io.is_some(), lacking };
+    let left_out = args.skip_unsupported.then(|| here.clone());
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
+    let mut preflight = Preflight::new(here, args.scale_bytes);
     let mut found = HashSet::new();
     let budget = args.input.steps.budget();
     let shown = args.input.shown(TOOL, &args.talk);
@@ -172,14 +178,15 @@ pub fn remark(preflight: &Preflight, whole: &Whole, args: &Args) {
     }
 }
 
-/// Where each rank stops, if it is to stop before its end.
+/// Where each rank stops, if it is to stop before its end, under an MPI without these functions.
 ///
 /// # Errors
 ///
 /// If the trace cannot be read.
-pub fn stops(trace: &Path, args: &Args) -> Result<Option<BTreeMap<u32, Stop>>> {
+pub fn stops(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<Option<BTreeMap<u32, Stop>>> {
     let Some(limit) = args.stop_after else { return Ok(None) };
-    let mut cutter = Cutter::new(limit, args.scale_bytes.unwrap_or(Factor::ONE), args.skip_unsupported);
+    let left_out = args.skip_unsupported.then_some(Where { files: args.io.is_some(), lacking });
+    let mut cutter = Cutter::new(limit, args.scale_bytes.unwrap_or(Factor::ONE), left_out);
     each_section(&[trace.to_owned()], &args.input, |_, section| Ok(cutter.see(&section)?)).map(drop)?;
     Ok(Some(cutter.finish()))
 }
@@ -323,8 +330,8 @@ fn start(args: &Args, trace: &Path, recorded: Option<Mpi>, world: u32) -> Result
     let (program, options) = words.split_first().context("--mpirun names no program")?;
     let mut command = Command::new(program);
     command.args(options).arg("-n").arg(world.to_string()).arg(exe);
-    // This process has checked for them, and has said what is to be said.
-    if !args.unchecked {
+    // This process has checked for them, and has said what is to be said. What is left out depends on their MPI.
+    if !args.unchecked && (!args.skip_unsupported || knows_mpi(args)) {
         command.arg("--unchecked");
     }
     command.arg("--said");

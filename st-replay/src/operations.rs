@@ -22,6 +22,7 @@ use st_model::values::ANY_TAG;
 
 use crate::groups::Groups;
 use crate::scaling::Scaling;
+use crate::supported::{Where, is_suspect, refusal};
 use crate::threads::Item;
 pub use operation::{End, Operation, OperationPart};
 
@@ -50,6 +51,8 @@ struct Posted {
 struct Plan {
     /// Left out, as the replay does.
     left_out: bool,
+    /// Some may be, by their words.
+    suspect: bool,
     unsure: bool,
     base: CallId,
 }
@@ -94,20 +97,24 @@ impl<F: FnMut(Operation)> std::fmt::Debug for Walker<'_, F> {
 }
 
 impl<'a, F: FnMut(Operation)> Walker<'a, F> {
-    /// A walker over a section's rank. Symbols for which `plays` is false are left out; operations go to `tell`.
+    /// A walker over a section's rank; operations go to `tell`. With a place of which it is known what cannot be replayed there,
+    /// that is left out.
     pub fn new(
         section: &'a Section,
         rank: u32,
         groups: &'a mut Groups,
-        plays: impl Fn(&Symbol) -> bool,
+        here: Option<&Where>,
         tell: F,
     ) -> Self {
         let plan = |s: &Symbol| {
             let row = CallTable::builtin().get(s.call);
+            let plays = here.is_none_or(|here| !here.refuses(s));
             Plan {
-                left_out: s.error != 0 || !plays(s),
+                left_out: s.error != 0 || !plays,
+                // What scaling makes wide is any.
+                suspect: here.is_some() && is_suspect(s, true),
                 unsure: match row.filter(|r| !r.properties.opaque) {
-                    None => plays(s),
+                    None => plays,
                     Some(r) => s.error != 0 && !r.properties.local,
                 },
                 base: row.map_or(s.call, |r| r.base_id),
@@ -148,7 +155,7 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
             walked.unsure |= plan.unsure;
             self.teller.base = plan.base;
             let Some(row) = event.row else { continue };
-            if plan.left_out {
+            if plan.left_out || plan.suspect && refusal(&event.symbol, &event.words().words).is_some() {
                 let made = objects(row, event.words()).filter(|(s, _)| s.is_made()).map(|(_, item)| item);
                 self.unmade.extend(made);
                 communication.leave_out(&event);

@@ -1,6 +1,6 @@
 //! What must be known before the first call is made: can this trace be replayed here at all?
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use st_cli::counted;
 use st_model::calls::CallTable;
@@ -11,9 +11,9 @@ use st_model::section::{Section, Symbol};
 
 use crate::check::Verdict;
 use crate::coupling;
-use crate::supported::{
-    asks_for_parent, is_replayed, is_supported, is_wide, may_be_wide, name_of, needs_files,
-};
+use crate::factor::Factor;
+use crate::scaling::Scaling;
+use crate::supported::{Refused, Where, is_suspect, name_of, needs_files, refusal};
 use crate::threads::Threads;
 
 /// Name of the pseudo call under which calls of further threads are listed.
@@ -34,10 +34,8 @@ pub struct Unsupported {
 /// What is gathered over the sections of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Preflight {
-    /// Whether there is a place for files.
-    files: bool,
-    /// Functions that the MPI to replay under does not have.
-    lacking: HashSet<String>,
+    here: Where,
+    factor: Option<Factor>,
     /// Functions that a replay makes calls of.
     functions: BTreeSet<String>,
     left_out_files: bool,
@@ -53,16 +51,10 @@ pub struct Preflight {
 }
 
 impl Preflight {
-    /// Nothing seen yet; `files` says whether there is a place for files.
+    /// Nothing seen yet of a replay here, with messages scaled by a factor.
     #[must_use]
-    pub fn new(files: bool) -> Self {
-        Self { files, ..Self::default() }
-    }
-
-    /// The same under an MPI that does not have these functions.
-    #[must_use]
-    pub fn under(self, lacking: HashSet<String>) -> Self {
-        Self { lacking, ..self }
+    pub fn new(here: Where, scale_bytes: Option<Factor>) -> Self {
+        Self { here, factor: scale_bytes, ..Self::default() }
     }
 
     /// Functions that a replay makes calls of, where the MPI has them.
@@ -72,7 +64,7 @@ impl Preflight {
     }
 
     /// Looks at a section.
-    /// *Cost:* one pass over its calls if it has unsupported ones or threads, else its symbols.
+    /// *Cost:* one pass over its calls if it has unsupported or enlarged ones or threads, else its symbols.
     ///
     /// # Errors
     ///
@@ -83,16 +75,14 @@ impl Preflight {
         self.threads |= section.threads.len() > 1;
         self.ended |= !section.ended.is_empty();
         self.unknown_order |= coupling::is_unknown(section);
-        let files = self.files;
-        let left_out = |s: &Symbol| !files && needs_files(s);
-        self.left_out_files |= section.symbols.iter().any(left_out);
+        self.left_out_files |= !self.here.files && section.symbols.iter().any(needs_files);
         let row = |s: &Symbol| CallTable::builtin().get(s.call).filter(|_| s.error == 0);
         self.functions.extend(section.symbols.iter().filter_map(row).map(|row| row.base().to_owned()));
-        let Self { lacking, unsupported, .. } = self;
-        let lacks = |s: &Symbol| row(s).is_some_and(|row| lacking.contains(row.base()));
-        let suspect =
-            |s: &Symbol| !is_supported(s) || asks_for_parent(s) || left_out(s) || may_be_wide(s) || lacks(s);
-        let suspect: Vec<bool> = section.symbols.iter().map(suspect).collect();
+        let Self { here, unsupported, .. } = self;
+        let scaling = Scaling::new(section, self.factor.unwrap_or(Factor::ONE));
+        let refused: Vec<bool> = section.symbols.iter().map(|s| here.refuses(s)).collect();
+        let suspect = |(sym, s)| refused[sym as usize] || is_suspect(s, scaling.enlarges(sym));
+        let suspect: Vec<bool> = (0..).zip(&section.symbols).map(suspect).collect();
         let mut count = |name: String| *unsupported.entry(name).or_insert(0) += 1;
         for (index, thread) in section.threads.iter().enumerate() {
             for rank in thread.ranks.iter() {
@@ -107,11 +97,14 @@ impl Preflight {
                         count(OTHER_THREADS.into());
                     } else if suspect.get(sym as usize) == Some(&true) {
                         let symbol = &section.symbols[sym as usize];
+                        scaling.apply(sym, &mut words);
+                        let own = || refusal(symbol, &words);
+                        let why = if refused[sym as usize] { Some(Refused::Itself) } else { own() };
                         let name = || name_of(symbol, &section.tables);
-                        if left_out(symbol) || lacks(symbol) || !is_replayed(symbol, &words) {
-                            count(name());
-                        } else if row(symbol).is_some_and(|row| is_wide(row, &words)) {
-                            count(format!("{} {WIDE}", name()));
+                        match why {
+                            None => {}
+                            Some(Refused::Itself) => count(name()),
+                            Some(Refused::Wide) => count(format!("{} {WIDE}", name())),
                         }
                     }
                 }
@@ -195,6 +188,8 @@ pub fn summary(unsupported: &[Unsupported]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
+
     use st_capture::record::{Options, RankRecorder};
     use st_model::calls::CallTable;
 
@@ -242,19 +237,30 @@ mod tests {
             ("MPI_Send_c", &[2_200_000_000, 0, 1, 0, 0]),
             ("MPI_Send_c", &[2, 0, 1, 0, 0]),
             ("MPI_Pready", &[0, 0]),
-            ("MPI_Send", &[2, 0, 1, 0, 0]),
+            ("MPI_Send", &[3000, 0, 1, 0, 0]),
         ];
         for (name, words) in calls {
             let sym = recorder.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
             recorder.record(thread, sym, words, 0, 0);
         }
-        let mut preflight = Preflight::default().under(HashSet::from(["MPI_Pready".to_owned()]));
-        preflight.see(&recorder.finish("host")).unwrap();
+        let section = recorder.finish("host");
+        let here = Where { lacking: HashSet::from(["MPI_Pready".to_owned()]), ..Where::default() };
+        let seen = |factor: Option<&str>| {
+            let mut preflight = Preflight::new(here.clone(), factor.map(|f| f.parse().unwrap()));
+            preflight.see(&section).unwrap();
+            preflight
+        };
+        let preflight = seen(None);
         let found = summary(&preflight.unsupported());
         assert_eq!(
             found,
             "2 calls cannot be replayed: MPI_Pready (1), MPI_Send_c with more than a C int holds (1)"
         );
         assert!(preflight.functions().contains("MPI_Send"));
+        // As they are replayed.
+        assert_eq!(seen(Some("0.5")).unsupported().len(), 1);
+        let larger = summary(&seen(Some("1000000")).unsupported());
+        assert!(larger.contains("MPI_Send with more than a C int holds (1)"), "{larger}");
+        assert!(larger.contains("MPI_Send_c with more than a C int holds (1)"), "{larger}");
     }
 }

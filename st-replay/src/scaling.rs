@@ -41,6 +41,12 @@ impl Scaling {
         Self { factor, slots: slots.collect() }
     }
 
+    /// Whether words of the symbol's calls become larger.
+    #[must_use]
+    pub fn enlarges(&self, sym: Sym) -> bool {
+        self.factor.enlarges() && self.slots.get(sym as usize).is_some_and(|slots| !slots.is_empty())
+    }
+
     /// Scales the words of one call.
     pub fn apply(&self, sym: Sym, words: &mut [i64]) {
         let Some(slots) = self.slots.get(sym as usize) else { return };

@@ -1,5 +1,7 @@
 //! Which calls are replayed, and what they are called.
 
+use std::collections::HashSet;
+
 use st_model::calls::words::each;
 use st_model::calls::{CallTable, Kind, Row, Slot};
 use st_model::section::{Symbol, Tables};
@@ -18,15 +20,50 @@ pub fn needs_files(symbol: &Symbol) -> bool {
     symbol.error == 0 && CallTable::builtin().get(symbol.call).is_some_and(|row| row.properties.files)
 }
 
-/// Whether this call is replayed. A replay is no spawned job: what a parent says to it cannot be.
-#[must_use]
-pub fn is_replayed(symbol: &Symbol, words: &[i64]) -> bool {
-    is_supported(symbol) && !(asks_for_parent(symbol) && words.first().is_some_and(|comm| *comm != NULL))
+/// Where a trace is to be replayed, which decides what of it cannot be: with `--skip-unsupported` these calls are left out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Where {
+    /// There is a place for files.
+    pub files: bool,
+    /// Functions that the MPI does not have.
+    pub lacking: HashSet<String>,
 }
 
-/// Whether calls of this symbol may have numbers that a replay, which makes them with C ints, has no room for.
-pub(crate) fn may_be_wide(symbol: &Symbol) -> bool {
-    symbol.error == 0 && CallTable::builtin().get(symbol.call).is_some_and(|row| row.like.is_some())
+/// Why a call cannot be replayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// What it is: its function cannot be, or not here, or what it asks for.
+    Itself,
+    /// It has a number that does not fit a C int.
+    Wide,
+}
+
+impl Where {
+    /// Whether no call of this symbol can be replayed.
+    #[must_use]
+    pub fn refuses(&self, symbol: &Symbol) -> bool {
+        let lacks = |row: &Row| self.lacking.contains(row.base());
+        let row = || CallTable::builtin().get(symbol.call).filter(|_| symbol.error == 0);
+        !is_supported(symbol) || !self.files && needs_files(symbol) || row().is_some_and(lacks)
+    }
+}
+
+/// Whether it depends on its words whether a call of this symbol can be replayed; `scaled`: numbers in them were changed.
+#[must_use]
+pub fn is_suspect(symbol: &Symbol, scaled: bool) -> bool {
+    let may_be_wide = |row: &Row| scaled || row.like.is_some();
+    symbol.error == 0 && CallTable::builtin().get(symbol.call).is_some_and(may_be_wide)
+        || asks_for_parent(symbol)
+}
+
+/// Why a call whose symbol can be replayed cannot be with these words. A replay is no spawned job: what a parent says to it cannot be.
+#[must_use]
+pub fn refusal(symbol: &Symbol, words: &[i64]) -> Option<Refused> {
+    let row = CallTable::builtin().get(symbol.call).filter(|_| symbol.error == 0)?;
+    if asks_for_parent(symbol) && words.first().is_some_and(|comm| *comm != NULL) {
+        return Some(Refused::Itself);
+    }
+    is_wide(row, words).then_some(Refused::Wide)
 }
 
 /// Whether a call has a number that a replay has no room for.
@@ -40,7 +77,7 @@ pub fn is_wide(row: &Row, words: &[i64]) -> bool {
 const INTS: [&str; 9] =
     ["count", "counts", "rootcount", "rootcounts", "origincount", "displs", "rootdispls", "int", "ints"];
 
-pub(crate) fn asks_for_parent(symbol: &Symbol) -> bool {
+fn asks_for_parent(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
     symbol.error == 0 && row.is_some_and(|row| row.kind == Kind::Parent)
 }
@@ -59,9 +96,9 @@ mod tests {
     fn only_a_parent_that_is_there_cannot_be_replayed() {
         let row = CallTable::builtin().by_name("MPI_Comm_get_parent").unwrap();
         let symbol = |error| Symbol { call: row.id, site: 0, error };
-        assert!(is_replayed(&symbol(0), &[NULL]));
-        assert!(!is_replayed(&symbol(0), &[2]));
-        assert!(is_replayed(&symbol(5), &[2]));
+        assert_eq!(refusal(&symbol(0), &[NULL]), None);
+        assert_eq!(refusal(&symbol(0), &[2]), Some(Refused::Itself));
+        assert_eq!(refusal(&symbol(5), &[2]), None);
     }
 
     #[test]

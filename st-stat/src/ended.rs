@@ -46,29 +46,48 @@ pub(crate) enum Stands {
     Unknown,
 }
 
+impl Stands {
+    /// Each.
+    pub(crate) const ALL: [Self; 3] = [Self::Ended, Self::Running, Self::Unknown];
+
+    /// What is said of such ranks.
+    pub(crate) fn called(self) -> &'static str {
+        match self {
+            Self::Ended => "ended early",
+            Self::Running => "still running",
+            Self::Unknown => "running or ended",
+        }
+    }
+}
+
 impl Running {
     /// By the journals that inputs are, or have in them.
-    pub(crate) fn of(inputs: &[PathBuf], sections: &[(Section, Profile)]) -> Self {
+    pub(crate) fn of<'a>(inputs: &[PathBuf], sections: impl Iterator<Item = &'a Section>) -> Self {
         let entries = |dir: &PathBuf| {
             fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
         };
         let files =
             inputs.iter().flat_map(|path| if path.is_dir() { entries(path) } else { vec![path.clone()] });
-        let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let on = |rank| sections.iter().flat_map(|(s, _)| &s.hosts).find(|(_, ranks)| ranks.contains(rank));
-        let mut all = Self::default();
+        let (mut journals, mut here) = (BTreeSet::new(), BTreeSet::new());
         for path in files {
             let Some(file) = path.file_name().and_then(RankFile::of).filter(|file| file.ends == JOURNAL)
             else {
                 continue;
             };
-            if on(file.rank).is_some_and(|(host, _)| host != own.trim()) {
-                all.elsewhere.insert(file.rank);
-            } else if file.is_in_use() {
-                all.here.insert(file.rank);
+            journals.insert(file.rank);
+            if file.is_in_use() {
+                here.insert(file.rank);
             }
         }
-        all
+        let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let elsewhere = away(&journals, sections, own.trim());
+        here.retain(|rank| !elsewhere.contains(rank));
+        Self { here, elsewhere }
+    }
+
+    /// How many run, or may.
+    pub(crate) fn number(&self) -> u64 {
+        (self.here.len() + self.elsewhere.len()).to_u64()
     }
 
     /// How a rank stands.
@@ -79,6 +98,20 @@ impl Running {
             () => Stands::Ended,
         }
     }
+}
+
+/// Those of these ranks that are on other machines than the one of this name, as far as it is known. *Cost:* near linear in ranks, of
+/// which hosts have one each or all.
+fn away<'a>(of: &BTreeSet<u32>, sections: impl Iterator<Item = &'a Section>, own: &str) -> BTreeSet<u32> {
+    let mut away = BTreeSet::new();
+    for (_, ranks) in sections.flat_map(|s| &s.hosts).filter(|(host, _)| host != own) {
+        if ranks.len() < of.len().to_u64() {
+            away.extend(ranks.iter().filter(|rank| of.contains(rank)));
+        } else {
+            away.extend(of.iter().filter(|rank| ranks.contains(**rank)));
+        }
+    }
+    away
 }
 
 /// Lines like `rank 2 ends at call 151, MPI_Allreduce (site 7, main main.c:88)`: places of few ranks first, since those tell most. Of

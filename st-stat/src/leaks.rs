@@ -13,6 +13,7 @@ use st_model::sites::CallSites;
 
 use crate::args::LeaksArgs;
 use crate::calls::{SITE, function, site_cells};
+use crate::ended::Running;
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Format, Table, grouped, ranks as named_ranks};
 
@@ -32,7 +33,8 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
             of.talk.warn(input::NAME, format!("{why}: whether messages are received is not looked at"))
         }
     }
-    remark(&leaks, |text| of.talk.warn(input::NAME, text));
+    let still = Running::of(&of.inputs, sections.iter()).number();
+    remark(&leaks, still, |text| of.talk.warn(input::NAME, text));
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
@@ -55,9 +57,11 @@ fn unmatchable(whole: &Whole, sections: &[Section]) -> Option<&'static str> {
     sections.iter().any(|s| s.histograms().next().is_some()).then_some("parameters are histograms")
 }
 
-fn remark(leaks: &Leaks, warn: impl Fn(String)) {
+/// Says what is not listed; so many ranks have not come to their end since they still run, or may.
+fn remark(leaks: &Leaks, still: u64, warn: impl Fn(String)) {
     let remarks = [
-        (leaks.early, "ranks ended early: what they left is not listed"),
+        (leaks.early.saturating_sub(still), "ranks ended early: what they left is not listed"),
+        (still, "ranks are still running, as far as is known: what they have in use is not listed"),
         (
             leaks.paused,
             "ranks paused recording (MPI_Pcontrol): of what they made only requests made after it are listed",

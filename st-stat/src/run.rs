@@ -126,7 +126,7 @@ fn summarise(args: &SummaryArgs) -> Result<Status> {
     let tables = sections.iter().filter(|_| ended).map(|(s, _)| &s.sites);
     let sites = args.symbols.call_sites((input::NAME, &args.of.talk), tables);
     let screen = Screen::of(&out);
-    let running = Running::of(&args.of.inputs, &sections);
+    let running = Running::of(&args.of.inputs, sections.iter().map(|(s, _)| s));
     let facts = summary::Facts::of(&whole.header, whole.complete, whole.bytes, &sections, &sites, &running);
     if args.of.format == Format::Text {
         facts.write_text(screen.width, &mut out)?;

@@ -102,15 +102,15 @@ impl Facts {
     fn calls(&mut self, sections: &[(Section, Profile)], sites: &CallSites, running: &Running) {
         let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
         self.add("calls", grouped(calls), vec![("calls", Cell::count(calls))]);
-        let known = [
-            ("ended early", "ended_early_ranks", Stands::Ended),
-            ("still running", "running_ranks", Stands::Running),
-            ("running or ended", "perhaps_running_ranks", Stands::Unknown),
-        ];
-        for (name, key, stands) in known {
+        for stands in Stands::ALL {
             for place in ended::places(sections, sites, running, stands) {
-                self.add(name, place, Vec::new());
+                self.add(stands.called(), place, Vec::new());
             }
+            let key = match stands {
+                Stands::Ended => "ended_early_ranks",
+                Stands::Running => "running_ranks",
+                Stands::Unknown => "perhaps_running_ranks",
+            };
             let all = sections.iter().flat_map(|(s, _)| &s.ended).map(|e| e.rank);
             let ranks: BTreeSet<u32> = all.filter(|rank| running.stands(*rank) == stands).collect();
             self.add("", None, vec![(key, count(ranks.len()))]);

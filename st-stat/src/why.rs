@@ -3,13 +3,14 @@
 mod words;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
 use st_explain::{At, Explains, Finding, Matter, analyse_causes, gathered};
 use st_model::num::saturate;
-use st_model::rank_times::rank_times;
+use st_model::rank_times::{RankTime, rank_times};
 use st_model::sites::CallSites;
 
 use self::words::{MOST, TIMED, Words};
@@ -144,8 +145,14 @@ pub(crate) fn table(
 /// while they computed: whoever asks again and again in a call whether a message has come is ready to run, too, and loses nothing.
 fn machine(explained: &Explained) -> Option<Finding> {
     let queued = explained.queued.unwrap_or_default();
-    let in_calls = explained.sections.iter().flat_map(rank_times).map(|t| t.mpi);
-    let cost = queued.ns.saturating_sub(saturate(in_calls.fold(0, u128::saturating_add)));
+    // Exact times may end early, and sums may not be there.
+    let exact = rank_rows(explained).into_iter().map(|(rank, _)| rank);
+    let mut in_calls: BTreeMap<u32, u128> = BTreeMap::new();
+    for RankTime { rank, mpi, .. } in exact.chain(explained.sections.iter().flat_map(rank_times)) {
+        let most = in_calls.entry(rank).or_default();
+        *most = mpi.max(*most);
+    }
+    let cost = queued.ns.saturating_sub(saturate(in_calls.into_values().fold(0, u128::saturating_add)));
     if let Some((ranks, processors)) = explained.crowded {
         return Some(Finding { cost, ..Finding::of(Matter::Crowded { ranks, processors }) });
     }

@@ -41,12 +41,14 @@ mod topology;
 mod types;
 mod window;
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use st_cli::{Launch, Status, UsageError, engine};
 use st_replay::args::Args;
 use st_replay::preflight::Preflight;
+use st_replay::supported::Where;
 use st_replay::whatif::placement;
 use st_replay::{TOOL, launch, load};
 
@@ -68,11 +70,17 @@ fn run(args: &Args) -> Result<Status> {
     play::run(args, assignment, prepare(args, Launch { rank, ..job }))
 }
 
+/// Functions that a replay would call, and this MPI does not have.
+fn lacking() -> HashSet<String> {
+    let functions = handlers::handlers();
+    functions.into_keys().filter(|name| !exists(name)).map(str::to_owned).collect()
+}
+
 /// Reads what this rank needs. Rank 0 looks at the whole trace, and speaks for all.
 fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
     let rank = job.rank;
     if rank == 0 {
-        let (preflight, whole) = launch::survey(&args.trace, args)?;
+        let (preflight, whole) = launch::survey(&args.trace, args, lacking())?;
         if !args.said {
             launch::remark(&preflight, &whole, args);
         }
@@ -84,10 +92,11 @@ fn prepare(args: &Args, job: Launch) -> Result<Prepared> {
         }
         launch::check(&preflight, &header, args)?;
     }
-    let stops = if rank == 0 { launch::stops(&args.trace, args)? } else { None };
+    let stops = if rank == 0 { launch::stops(&args.trace, args, lacking())? } else { None };
     match load::of_rank(&args.trace, &args.input, rank) {
         Ok(section) => {
-            let mut mine = Preflight::new(args.io.is_some());
+            let here = Where { files: args.io.is_some(), lacking: lacking() };
+            let mut mine = Preflight::new(here, args.scale_bytes);
             mine.see(&section)?;
             // Rank 0 has refused the trace.
             let refused = rank != 0 && !args.skip_unsupported && !mine.unsupported().is_empty();

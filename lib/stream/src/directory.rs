@@ -13,6 +13,12 @@ pub const MERGED: &str = "merged.st";
 /// Lines in which a launcher is told about each rank, where it has put this file there. Its first line is the trace's name.
 pub const NOTES: &str = "notes";
 
+/// What a line of [`NOTES`] begins with that says why a rank, if it knows which, could not record: `failed rank=3 no room`.
+pub const FAILED: &str = "failed ";
+
+/// What stands before the rank there.
+pub const FAILED_RANK: &str = "rank=";
+
 /// What the names of directories begin with in which the ranks of a job record, beside where its trace will be.
 pub const RECORDING: &str = ".st-record-";
 

@@ -7,7 +7,7 @@ use crate::jobs::directory;
 use crate::local;
 use crate::memory;
 use crate::merge;
-use crate::message::{is_first, note_down, set_rank, warn};
+use crate::message::{is_first, note_down, note_failure, set_rank, warn};
 use crate::note;
 use crate::output::{Output, Owner, Written, clear};
 use crate::real;
@@ -410,7 +410,7 @@ pub(crate) fn give_up(why: &str) {
 fn complain(why: &str) {
     let directory = DIRECTORY.get().cloned().or_else(|| std::env::var_os("ST_OUTPUT").map(PathBuf::from));
     if let Some(directory) = directory {
-        note_down(&directory, &format!("failed {why}"));
+        note_failure(&directory, why);
     }
     warn(&format!("{why}; recording stops, the program goes on"));
 }

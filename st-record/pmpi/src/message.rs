@@ -1,6 +1,6 @@
 //! The few lines that the recorder prints.
 
-use st_stream::directory::NOTES;
+use st_stream::directory::{FAILED, FAILED_RANK, NOTES};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -37,6 +37,15 @@ pub(crate) fn note_down(directory: &Path, note: &str) {
     }
 }
 
+/// Tells the launcher that what is recorded of this rank, so far as that is known, fails, and why.
+pub(crate) fn note_failure(directory: &Path, why: &str) {
+    let rank = match RANK.load(Ordering::Relaxed) {
+        u32::MAX => String::new(),
+        r => format!("{FAILED_RANK}{r} "),
+    };
+    note_down(directory, &format!("{FAILED}{rank}{why}"));
+}
+
 /// Variables in which launchers tell a process its rank.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
 
@@ -50,7 +59,7 @@ pub(crate) fn is_first() -> bool {
 pub(crate) fn refuse(why: &str) {
     // Nothing is asked for.
     let Some(directory) = std::env::var_os("ST_OUTPUT") else { return };
-    note_down(Path::new(&directory), &format!("failed {why}"));
+    note_failure(Path::new(&directory), why);
     if is_first() {
         say(&format!("{why}: not recorded, the program goes on"));
     }

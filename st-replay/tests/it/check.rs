@@ -2,8 +2,9 @@
 
 use crate::script::sections;
 use st_model::section::Section;
-use st_replay::check::{Checker, LeftOut, Verdict};
+use st_replay::check::{Checker, Verdict};
 use st_replay::factor::Factor;
+use st_replay::supported::Where;
 
 /// What is found in a program between `MPI_Init` and `MPI_Finalize`; the first line of it is line 2.
 fn verdict(ranks: u32, program: &str, scale: Option<Factor>) -> Verdict {
@@ -229,8 +230,12 @@ fn what_cannot_be_judged_is_not_refused() {
 }
 
 /// What is found where calls and threads that cannot be replayed are left out.
-fn faults_as_replayed(files: bool, sections: &[Section]) -> Vec<String> {
-    let mut checker = Checker::new(None, Some(LeftOut { files }));
+fn faults_as_replayed(no_files: bool, sections: &[Section]) -> Vec<String> {
+    faults_where(Where { files: !no_files, ..Where::default() }, None, sections)
+}
+
+fn faults_where(here: Where, scale: Option<&str>, sections: &[Section]) -> Vec<String> {
+    let mut checker = Checker::new(scale.map(|f| f.parse().unwrap()), Some(here));
     sections.iter().for_each(|s| checker.see(s).unwrap());
     checker.finish(&st_cli::Symbols::default(), &|_| ()).faults
 }
@@ -294,6 +299,31 @@ fn requests_of_calls_that_are_left_out_are_left_out_where_they_complete() {
                    1 MPI_Recv source=0\n1 MPI_Recv source=0\n* MPI_Finalize";
     let found = faults_as_replayed(false, &sections(2, program));
     assert!(found.len() == 1 && found[0].contains("line 7) completes 1"), "{found:#?}");
+}
+
+#[test]
+fn what_others_wait_for_is_left_out_by_what_calls_are_here_and_have() {
+    // Only the receiver has its number as a count that does not fit: of bytes, or of what is 8 bytes long.
+    let program = "* MPI_Init\n0 MPI_Send dest=1 type=1 count=300000000\n1 MPI_Recv_c source=0 count=2400000000\n* MPI_Finalize";
+    let found = faults_as_replayed(true, &sections(2, program));
+    assert!(found.len() == 1 && found[0].ends_with("rank 0 may wait for ever"), "{found:#?}");
+    let both =
+        program.replace("MPI_Send dest=1 type=1 count=300000000", "MPI_Send_c dest=1 count=2400000000");
+    assert_eq!(faults_as_replayed(true, &sections(2, &both)), [""; 0]);
+    // What is left out is decided by what scaling makes of counts.
+    let half = faults_where(Where::default(), Some("0.5"), &sections(2, &both));
+    assert_eq!(half, [""; 0]);
+    let plain = "* MPI_Init\n0 MPI_Send dest=1 type=1 count=300000000\n1 MPI_Recv source=0 count=600000000\n* MPI_Finalize";
+    assert_eq!(faults_as_replayed(true, &sections(2, plain)), [""; 0]);
+    let found = faults_where(Where::default(), Some("4"), &sections(2, plain));
+    assert!(found.len() == 1 && found[0].ends_with("rank 0 may wait for ever"), "{found:#?}");
+    // And by what this MPI has: here a function is not.
+    let message = "* MPI_Init\n0 MPI_Ssend dest=1\n1 MPI_Irecv source=0 request=0\n\
+                   1 MPI_Wait requests=0 completed=0 source=0 tag=0 bytes=0\n* MPI_Finalize";
+    let without = |name: &str| Where { lacking: [name.to_owned()].into(), ..Where::default() };
+    assert_eq!(faults_where(without("MPI_Recv"), None, &sections(2, message)), [""; 0]);
+    let found = faults_where(without("MPI_Irecv"), None, &sections(2, message));
+    assert!(found.len() == 1 && found[0].ends_with("rank 0 may wait for ever"), "{found:#?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use st_replay::operations::{Operation, Walker};
 use st_replay::scaling::Scaling;
 
 fn stops(all: &[Section], limit: Limit) -> BTreeMap<u32, Stop> {
-    let mut cutter = Cutter::new(limit, Factor::ONE, false);
+    let mut cutter = Cutter::new(limit, Factor::ONE, None);
     all.iter().for_each(|s| cutter.see(s).unwrap());
     cutter.finish()
 }
@@ -82,7 +82,7 @@ fn cuts_of_random_programs_are_consistent_and_leave_what_is_under_way() {
                 Operation::Part(p) if p.call < cut => n += 1,
                 _ => {}
             };
-            let walker = Walker::new(section, rank, &mut groups, |_| true, tell);
+            let walker = Walker::new(section, rank, &mut groups, None, tell);
             walker.walk(0, &Scaling::new(section, Factor::ONE), u64::MAX).unwrap();
             operations.push(n);
         }

@@ -16,6 +16,7 @@ use super::page;
 use super::room::Room;
 use super::told::Told;
 use crate::args::ReportArgs;
+use crate::ended::Running;
 use crate::explain::Explained;
 use crate::input;
 use crate::table::bytes;
@@ -50,7 +51,12 @@ pub(super) fn told(args: &ReportArgs, going: Option<Going<'_>>) -> Result<All> {
         let ended = explained.sections.iter_mut().map(|section| &mut section.ended);
         ended.for_each(|ended| ended.retain(|end| !going.ranks.contains(end.rank)));
     }
-    let told = Told::of(explained, &sites, &args.window, &args.input.steps)?;
+    // Who follows a run has seen which ranks run.
+    let running = match &args.follow {
+        Some(_) => Running::default(),
+        None => Running::of(&args.explaining().inputs, explained.sections.iter()),
+    };
+    let told = Told::of(explained, &sites, &running, &args.window, &args.input.steps)?;
     Ok(All { told, sites, against, kept, run, ranks })
 }
 

@@ -95,6 +95,7 @@ impl Told {
     pub(super) fn of(
         mut explained: Explained,
         sites: &CallSites,
+        running: &Running,
         windows: &[(f64, f64)],
         steps: &Steps,
     ) -> Result<Self> {
@@ -132,11 +133,9 @@ impl Told {
         let profiles =
             profiles.unwrap_or_default().into_iter().chain(std::iter::repeat_with(Profile::default));
         let sections: Vec<_> = std::mem::take(&mut explained.sections).into_iter().zip(profiles).collect();
-        lacks.extend(ended_early(&sections, sites));
+        lacks.extend(without_end(&sections, sites, running));
         let facts = match known {
-            true => {
-                Facts::of(&whole.header, whole.complete, whole.bytes, &sections, sites, &Running::default())
-            }
+            true => Facts::of(&whole.header, whole.complete, whole.bytes, &sections, sites, running),
             false => Facts::brief(&whole.header, whole.complete, &sections),
         };
         let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);
@@ -254,10 +253,18 @@ fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<Rank
 /// Characters of names in a sentence, at most.
 const SENTENCE: usize = 200;
 
-/// Where ranks ended that did not come to the end of their program, in sentences.
-fn ended_early(sections: &[(Section, Profile)], sites: &CallSites) -> impl Iterator<Item = String> {
-    let places = ended::places(sections, sites, &Running::default(), Stands::Ended).into_iter();
-    places.map(|place| format!("ended early: {}", place.chars().take(SENTENCE).collect::<String>()))
+/// Where ranks are that did not come to the end of their program, in sentences.
+fn without_end(
+    sections: &[(Section, Profile)],
+    sites: &CallSites,
+    running: &Running,
+) -> impl Iterator<Item = String> {
+    Stands::ALL.into_iter().flat_map(move |stands| {
+        let places = ended::places(sections, sites, running, stands).into_iter();
+        places.map(move |place| {
+            format!("{}: {}", stands.called(), place.chars().take(SENTENCE).collect::<String>())
+        })
+    })
 }
 
 /// What is not there, in sentences.

@@ -340,4 +340,15 @@ fn ranks_that_still_run_have_not_ended_early() {
     let counts =
         ["ended_early_ranks", "running_ranks", "perhaps_running_ranks"].map(|name| row[name].as_str());
     assert_eq!(counts, ["1"; 3]);
+    // The page says the same, also when it does not follow the run.
+    let page = home.path().join("now.html");
+    fs::write(&page, crate::common::run(&["report", home.path().to_str().unwrap()]).unwrap()).unwrap();
+    let lacks = awaited(&page, |_| true)["lacks"].to_string();
+    for sentence in [
+        "still running: rank 0 is at call 4",
+        "ended early: rank 1 ends at call 4",
+        "running or ended: rank 2 is at call 4",
+    ] {
+        assert!(lacks.contains(sentence), "{sentence}: {lacks}");
+    }
 }
