@@ -12,7 +12,6 @@ use st_model::section::{Ended, NO_SYM, Section};
 use st_model::sites::CallSites;
 
 use crate::calls::called;
-use crate::profile::Profile;
 use crate::table::grouped;
 
 /// Places told at most.
@@ -90,6 +89,12 @@ impl Running {
         (self.here.len() + self.elsewhere.len()).to_u64()
     }
 
+    /// How many ranks have ended before their program did.
+    pub(crate) fn ended(&self, sections: &[Section]) -> u64 {
+        let all = sections.iter().flat_map(|section| &section.ended).map(|end| end.rank);
+        all.filter(|rank| self.stands(*rank) == Stands::Ended).collect::<BTreeSet<_>>().len().to_u64()
+    }
+
     /// How a rank stands.
     pub(crate) fn stands(&self, rank: u32) -> Stands {
         match () {
@@ -116,14 +121,14 @@ fn away<'a>(of: &BTreeSet<u32>, sections: impl Iterator<Item = &'a Section>, own
 
 /// Lines like `rank 2 ends at call 151, MPI_Allreduce (site 7, main main.c:88)`: places of few ranks first, since those tell most. Of
 /// ranks that stand so.
-pub(crate) fn places(
-    sections: &[(Section, Profile)],
+pub(crate) fn places<'a>(
+    sections: impl Iterator<Item = &'a Section>,
     sites: &CallSites,
     running: &Running,
     stands: Stands,
 ) -> Vec<String> {
     let mut groups: BTreeMap<(u32, bool, String), Group> = BTreeMap::new();
-    for (section, _) in sections {
+    for section in sections {
         for e in section.ended.iter().filter(|e| running.stands(e.rank) == stands) {
             let inside = e.inside != NO_SYM;
             let at = if inside { e.inside } else { e.last };
@@ -147,6 +152,19 @@ pub(crate) fn places(
         lines.push(format!("… and at {} more places", grouped(more.to_u64())));
     }
     lines
+}
+
+/// The same of all, each after how its ranks stand.
+pub(crate) fn sentences<'a>(
+    sections: impl Iterator<Item = &'a Section> + Clone,
+    sites: &CallSites,
+    running: &Running,
+) -> Vec<String> {
+    let told = |stands: Stands| {
+        let places = places(sections.clone(), sites, running, stands).into_iter();
+        places.map(move |place| format!("{}: {place}", stands.called()))
+    };
+    Stands::ALL.into_iter().flat_map(told).collect()
 }
 
 /// What stands behind the number of the call.

@@ -16,6 +16,7 @@ use st_model::sites::CallSites;
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs};
 use crate::calls::function;
+use crate::ended::Running;
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Column, Table, duration};
 use crate::untimed::{NO_TIMES, NOTHING_KEPT, partly, without};
@@ -29,6 +30,8 @@ pub(crate) struct Explained {
     pub(crate) crowded: Option<(u64, u32)>,
     /// How long ranks had no processor, if that is known.
     pub(crate) queued: Option<Queued>,
+    /// Which ranks are still being recorded.
+    pub(crate) running: Running,
     pub(crate) analysis: Option<Analysis>,
     /// What has been kept of exact times that are not there any more.
     pub(crate) kept: Option<Kept>,
@@ -93,6 +96,12 @@ impl Explained {
         // Of all ranks of the job together it is known, not of those that are left.
         let queued = whole.header.queued.filter(|_| whole.complete);
         let crowded = crowded(&whole.header, &sections);
+        let running = Running::of(inputs, sections.iter());
+        let ended = running.ended(&sections);
+        if ended > 0 {
+            let what = "ended early: what they did after their last call, or in one that did not return, is not counted";
+            talk.warn(input::NAME, format!("{} {what}", counted(ended, "rank")));
+        }
         let budget = input.steps.budget();
         let kept = whole
             .explanation
@@ -109,12 +118,18 @@ impl Explained {
                     format!("{} rows of waits are of kinds that a newer st knows: left out", kept.unknown),
                 );
             }
-            return Ok((Self { whole, sections, crowded, queued, analysis: None, kept: Some(kept) }, None));
+            return Ok((
+                Self { whole, sections, crowded, queued, running, analysis: None, kept: Some(kept) },
+                None,
+            ));
         }
         let histograms = sections.iter().any(|s| s.histograms().next().is_some());
         if !sections.iter().any(Section::has_times) || (histograms && otherwise == Otherwise::AllElse) {
             sections.iter().try_for_each(|s| budget.spend_rows(s))?;
-            return Ok((Self { whole, sections, crowded, queued, analysis: None, kept: None }, None));
+            return Ok((
+                Self { whole, sections, crowded, queued, running, analysis: None, kept: None },
+                None,
+            ));
         }
         if histograms {
             bail!("{HISTOGRAMS}");
@@ -126,7 +141,10 @@ impl Explained {
         let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;
         drop(progress);
         remark(&analysis, &whole.header.clock, talk);
-        Ok((Self { whole, sections, crowded, queued, analysis: Some(analysis), kept: None }, Some(more)))
+        Ok((
+            Self { whole, sections, crowded, queued, running, analysis: Some(analysis), kept: None },
+            Some(more),
+        ))
     }
 
     /// What is found, or has been kept.

@@ -40,7 +40,12 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     let screen = Screen::of(&out);
     if leaks.left.is_empty() && of.format == Format::Text {
         let all = "nothing is left: all requests complete, all that is made is freed";
-        writeln!(out, "{}", if leaks.paused > 0 { "nothing is left of what is recorded" } else { all })?;
+        let part = if leaks.early > 0 {
+            "nothing is left by ranks that came to their end"
+        } else {
+            "nothing is left of what is recorded"
+        };
+        writeln!(out, "{}", if leaks.early + leaks.paused > 0 { part } else { all })?;
     } else {
         table(&leaks, &sections, &sites).write(of.format, screen, &mut out)?;
     }

@@ -103,7 +103,7 @@ impl Facts {
         let calls: u64 = sections.iter().map(|(_, p)| p.calls()).sum();
         self.add("calls", grouped(calls), vec![("calls", Cell::count(calls))]);
         for stands in Stands::ALL {
-            for place in ended::places(sections, sites, running, stands) {
+            for place in ended::places(sections.iter().map(|(s, _)| s), sites, running, stands) {
                 self.add(stands.called(), place, Vec::new());
             }
             let key = match stands {

@@ -15,6 +15,7 @@ use st_model::sites::CallSites;
 
 use self::words::{MOST, TIMED, Words};
 use crate::args::WhyArgs;
+use crate::ended;
 use crate::explain::{Explained, computation, left_out, rank_rows};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Format, Table, duration};
@@ -90,9 +91,14 @@ fn write(
             screen.sentence(&lost, out)?;
         }
     }
+    let ended = ended::sentences(explained.sections.iter(), sites, &explained.running);
+    for place in &ended {
+        screen.sentence(&screen.bold(place), out)?;
+    }
     if findings.is_empty() {
-        let whole =
-            explained.whole.complete && left_out(told, &explained.whole.header.clock).next().is_none();
+        let whole = ended.is_empty()
+            && explained.whole.complete
+            && left_out(told, &explained.whole.header.clock).next().is_none();
         let well = if whole { "all is well: nothing costs" } else { "nothing of what is there costs" };
         return writeln!(out, "{well} more than 1 % of the time (--all shows the rest)");
     }

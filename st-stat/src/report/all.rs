@@ -54,7 +54,7 @@ pub(super) fn told(args: &ReportArgs, going: Option<Going<'_>>) -> Result<All> {
     // Who follows a run has seen which ranks run.
     let running = match &args.follow {
         Some(_) => Running::default(),
-        None => Running::of(&args.explaining().inputs, explained.sections.iter()),
+        None => explained.running.clone(),
     };
     let told = Told::of(explained, &sites, &running, &args.window, &args.input.steps)?;
     Ok(All { told, sites, against, kept, run, ranks })

@@ -16,7 +16,7 @@ use super::data::{CallPlace, Columns, Report, Timeline};
 use super::room::Room;
 use super::{detail, groups, longest_waits, pairs, ranks, stacks, structure};
 use crate::args::WaitsBy;
-use crate::ended::{Running, Stands};
+use crate::ended::Running;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
@@ -133,7 +133,8 @@ impl Told {
         let profiles =
             profiles.unwrap_or_default().into_iter().chain(std::iter::repeat_with(Profile::default));
         let sections: Vec<_> = std::mem::take(&mut explained.sections).into_iter().zip(profiles).collect();
-        lacks.extend(without_end(&sections, sites, running));
+        let ended = ended::sentences(sections.iter().map(|(s, _)| s), sites, running);
+        lacks.extend(ended.iter().map(|place| place.chars().take(SENTENCE).collect()));
         let facts = match known {
             true => Facts::of(&whole.header, whole.complete, whole.bytes, &sections, sites, running),
             false => Facts::brief(&whole.header, whole.complete, &sections),
@@ -252,20 +253,6 @@ fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<Rank
 
 /// Characters of names in a sentence, at most.
 const SENTENCE: usize = 200;
-
-/// Where ranks are that did not come to the end of their program, in sentences.
-fn without_end(
-    sections: &[(Section, Profile)],
-    sites: &CallSites,
-    running: &Running,
-) -> impl Iterator<Item = String> {
-    Stands::ALL.into_iter().flat_map(move |stands| {
-        let places = ended::places(sections, sites, running, stands).into_iter();
-        places.map(move |place| {
-            format!("{}: {}", stands.called(), place.chars().take(SENTENCE).collect::<String>())
-        })
-    })
-}
 
 /// What is not there, in sentences.
 fn lacking(explained: &Explained) -> Vec<String> {

@@ -338,10 +338,6 @@ fn what_the_kernel_counts_is_a_share_of_the_whole_run() {
     let whole = crowded(Some(2_600_000_000), |_| ());
     assert!(!whole.contains("share is of") && !whole.contains("exact times"), "{whole}");
 }
-    // Without sketches exact times say how long ranks were in calls.
-    let exact = |section: &mut Section| section.threads.iter_mut().for_each(|t| t.sketches.clear());
-    assert_eq!(crowded(Some(2_600_000_000), exact), most);
-    assert_eq!(crowded(Some(900_000_000), exact), waits);
 
 #[test]
 fn rows_about_too_many_ranks_are_refused() {
