@@ -87,7 +87,7 @@ struct Timed<'e> {
 impl<'a> Cursor<'a> {
     pub(crate) fn new(known: &Known<'a>, thread: usize, rank: u32, graphs: &'a Graphs) -> Option<Self> {
         let section = known.section;
-        let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
+        let column = section.threads.get(thread)?.column(rank)?;
         let account = Account {
             section,
             places: Rc::clone(&known.places),
