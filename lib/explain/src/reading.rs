@@ -180,6 +180,11 @@ impl Listener for Reading<'_, '_> {
 
     fn leave(&mut self, _: &Event<'_>, number: usize) {
         let number = self.ahead.give_number(number);
+    fn forget_send(&mut self, number: usize) {
+        let number = self.ahead.give_number(number);
+        self.ahead.deed(Deed::ForgetSend { number });
+    }
+
         self.ahead.deed(Deed::Leave { number });
     }
 
