@@ -248,6 +248,32 @@ fn who_takes_back_the_buffer_waits_for_those_who_receive_what_was_in_it() {
 }
 
 #[test]
+fn that_few_of_many_calls_are_at_fault_is_said() {
+    let why = |late: fn(i64) -> bool| {
+        let rank = |rank: u32| {
+            let (mut r, mut now) = (crate::common::Rank::new(rank, 2), 1_000_000);
+            r.call(names::MPI_Init, "main", &[], (0, now));
+            for step in 0..200 {
+                let last = now + if late(step) { 100_000_000 } else { 1_000_000 };
+                let enter = if rank == 1 { last } else { now + 1_000_000 };
+                now = last + 1_000;
+                r.call(names::MPI_Barrier, "work", &[0], (enter, now));
+            }
+            r.call(names::MPI_Finalize, "main", &[], (now, now + 1_000));
+            r.finish("host")
+        };
+        let text = crate::common::printed((0..2).map(rank).collect(), &["why"]);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let few = why(|step| step % 100 == 50);
+    assert!(
+        few.contains("imbalance: rank 0 waits for rank 1") && few.contains("; 100.0 % in 2 of 200 calls; "),
+        "{few}"
+    );
+    assert!(!why(|_| true).contains("of 200 calls"));
+}
+
+#[test]
 fn that_the_time_budget_was_spent_is_said_where_exact_times_were_folded() {
     let dir = tempfile::tempdir().unwrap();
     let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
