@@ -177,7 +177,7 @@ impl Checker {
             let threads = if alone { 1 } else { section.threads.len() };
             let present = section.threads.iter().take(threads).filter(|t| t.ranks.contains(rank));
             current.several = present.count() > 1;
-            let ended = section.ended.iter().any(|e| e.rank == rank);
+            let ended = !section.ended_of(rank).is_empty();
             let (mut sure, mut finalized) = (!ended, false);
             let before = state.verdict.calls;
             for thread in 0..threads {

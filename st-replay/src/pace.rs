@@ -80,7 +80,7 @@ impl<'a> Pace<'a> {
         };
         let Some(t) = section.threads.get(thread) else { return Ok(pace) };
         pace.paths = Predecessors::of(&t.sketches);
-        let column = t.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
+        let column = t.column(rank);
         pace.draw(t, rank, &remaining(section, thread, rank, column)?);
         if column.is_none() {
             pace.couple(section, thread)?;

@@ -226,7 +226,7 @@ fn estimated<'a>(
 }
 
 fn column(thread: &Thread, rank: u32) -> Option<&Column> {
-    thread.columns.iter().find(|(of, column)| *of == rank && column.events() > 0).map(|(_, column)| column)
+    thread.column(rank).filter(|column| column.events() > 0)
 }
 
 /// Of each rank of a thread, in their order.

@@ -51,7 +51,7 @@ impl Reading {
         self.matcher.add(section)?;
         for rank in section.ranks.iter() {
             for thread in section.threads.iter().filter(|t| t.ranks.contains(rank)) {
-                let column = thread.columns.iter().find(|(r, _)| *r == rank).map(|(_, c)| c);
+                let column = thread.column(rank);
                 self.unit = self.unit.max(column.map_or(1, Column::unit));
                 self.times
                     .push(column.into_iter().flat_map(Column::times).flat_map(|(a, b)| [a, b]).collect());

@@ -5,6 +5,7 @@ mod words;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::iter::repeat;
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
@@ -102,7 +103,7 @@ fn write(
         let well = if whole { "all is well: nothing costs" } else { "nothing of what is there costs" };
         return writeln!(out, "{well} more than 1 % of the time (--all shows the rest)");
     }
-    for (f, cause) in findings.iter().zip(&words.causes) {
+    for ((f, cause), few) in findings.iter().zip(&words.causes).zip(words.few.iter().chain(repeat(&None))) {
         let cost = if f.cost == 0 {
             [String::new(), String::new()]
         } else {
@@ -113,7 +114,7 @@ fn write(
         for line in wrapped(words.what(f).split(' '), screen.width, [&cost, INDENT]) {
             writeln!(out, "{}", screen.bold(&line))?;
         }
-        for line in wrapped(words.at(f, cause.as_ref()).split(' '), screen.width, [INDENT; 2]) {
+        for line in wrapped(words.at(f, cause.as_ref(), *few).split(' '), screen.width, [INDENT; 2]) {
             writeln!(out, "{line}")?;
         }
     }

@@ -82,6 +82,9 @@ pub(crate) enum Deed {
     Forget {
         number: u32,
     },
+    ForgetSend {
+        number: u32,
+    },
     Probe(Channel),
     Join {
         number: u32,

@@ -1,6 +1,6 @@
 //! A thread that is read, several calls at a time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use foldhash::fast::FixedState;
@@ -54,6 +54,7 @@ struct Account<'a> {
     topologies: Topologies,
     epochs: Epochs,
     volumes: Volumes<'a>,
+    buffered: VecDeque<usize>,
     totals: Vec<PlaceTotals>,
     times: RankTotals,
     begun: bool,
@@ -87,7 +88,7 @@ struct Timed<'e> {
 impl<'a> Cursor<'a> {
     pub(crate) fn new(known: &Known<'a>, thread: usize, rank: u32, graphs: &'a Graphs) -> Option<Self> {
         let section = known.section;
-        let (_, column) = section.threads.get(thread)?.columns.iter().find(|(r, _)| *r == rank)?;
+        let column = section.threads.get(thread)?.column(rank)?;
         let account = Account {
             section,
             places: Rc::clone(&known.places),
@@ -95,6 +96,7 @@ impl<'a> Cursor<'a> {
             topologies: Topologies::default(),
             epochs: Epochs::default(),
             volumes: Volumes::new(section, rank, graphs),
+            buffered: VecDeque::new(),
             totals: vec![PlaceTotals::default(); section.symbols.len()],
             times: RankTotals { rank, ..RankTotals::default() },
             begun: false,
@@ -250,8 +252,11 @@ impl Account<'_> {
         let volume = measured.then(|| self.volumes.next_event(event));
         let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
         let (section, topologies, volumes) = (self.section, &mut self.topologies, &mut self.volumes);
-        let mut reading = Reading { groups, section, topologies, volumes, ahead, waits, measured, bytes };
+        let buffered = &mut self.buffered;
+        let mut reading =
+            Reading { groups, section, topologies, volumes, ahead, waits, measured, bytes, buffered };
         self.communication.event(event, &mut reading);
+        reading.detach(event);
         synchronise(event, &mut self.communication, &mut self.epochs, &mut reading);
         let totals = &mut self.totals[event.sym as usize];
         totals.bytes = totals.bytes.saturating_add(reading.bytes);

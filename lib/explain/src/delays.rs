@@ -15,11 +15,13 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::FixedState;
-use st_model::num::{Exact as _, narrow};
+use st_model::num::{Exact as _, narrow, saturate};
 
 use crate::analysis::Analysis;
 use crate::findings::Finding;
+use crate::lengths::{Few, Lengths};
 use crate::timeline::{Activity, Code, Doing, Held, Near, Sums, Timeline, code, doing};
+use crate::waits::At;
 
 /// What an activity costs others, and what it waits itself, ns.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -70,6 +72,8 @@ pub struct Delays {
     pub waits: f64,
     /// Per finding that was asked for: what waits at its places are due to, ns, most first.
     pub causes: Vec<Vec<(Doing, f64)>>,
+    /// Per such finding: the few calls of many in which most of it is waited, if it is so.
+    pub few: Vec<Option<Few>>,
 }
 
 impl Delays {
@@ -184,6 +188,8 @@ struct Sweep<'a> {
     /// What the thread that is waited for does longer.
     longer: Vec<(Code, f64)>,
     waits: f64,
+    /// By the numbers of findings.
+    lengths: Vec<Lengths>,
 }
 
 impl Sweep<'_> {
@@ -231,7 +237,9 @@ impl Sweep<'_> {
         let passed: f64 = weights.iter().sum();
         let near = &mut self.near[thread as usize];
         let place = r.place_at(wait.enter, near).unwrap_or_default();
-        weights[self.findings.get(&(place, wait.place)).copied().unwrap_or_default()] += own;
+        let number = self.findings.get(&(place, wait.place)).copied().unwrap_or_default();
+        weights[number] += own;
+        self.lengths[number].add(saturate(wait.ns()));
         r.window(wait.since..wait.enter, -1, near, &mut self.sums);
         let before = self.sums.waited;
         l.window(wait.since..wait.until, 1, &mut self.near[wait.by as usize], &mut self.sums);
@@ -280,13 +288,16 @@ impl Analysis {
             numbers: findings.len() + 1,
             findings: numbers,
             waits: 0.0,
+            lengths: vec![Lengths::default(); findings.len() + 1],
         };
         sweep.run();
         let number = |f: &Finding| sweep.findings.get(f.between().first()?).copied();
         let causes = |f| number(f).map_or_else(Vec::new, |n| sweep.causes_of(n));
+        let few = |f: &Finding| sweep.lengths[number(f)?].few(f.cost, self.calls_of_victims(f));
         let mut found = Delays {
             waits: sweep.waits,
             causes: findings.iter().map(causes).collect(),
+            few: findings.iter().map(few).collect(),
             costs: HashMap::default(),
         };
         for (line, costs) in self.timelines.iter().zip(&sweep.costs) {
@@ -296,5 +307,13 @@ impl Analysis {
             }
         }
         found
+    }
+
+    /// Calls at the place of a finding of those who wait there for long, beside who waits most.
+    fn calls_of_victims(&self, f: &Finding) -> u64 {
+        let most = f.victims.iter().map(|(_, ns)| *ns).max().unwrap_or_default();
+        let long = f.victims.iter().filter(|(_, ns)| ns.saturating_mul(2) >= most);
+        let calls = |rank| self.totals.get(&At { rank, place: f.place }).map_or(0, |t| t.calls);
+        long.map(|(rank, _)| calls(*rank)).fold(0, u64::saturating_add)
     }
 }

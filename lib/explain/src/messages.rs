@@ -61,6 +61,15 @@ pub(crate) enum By {
     Itself {
         exit: i64,
     },
+    /// None: its request is freed.
+    Nobody,
+}
+
+impl By {
+    /// Whether [`Progress`] hears, or has heard, of the call that completes it.
+    fn is_told(self) -> bool {
+        matches!(self, Self::Unknown | Self::Call(_))
+    }
 }
 
 #[derive(Debug)]
@@ -327,9 +336,35 @@ impl Messages {
     }
 
     /// The request of a receive is freed: it takes its message, and nobody hears of it.
-    pub(crate) fn forget(&mut self, id: u32) {
-        if let Some(receive) = self.under_way.posted(id) {
-            receive.done = true;
+    pub(crate) fn forget(&mut self, id: u32, ledger: &mut Ledger) {
+        let Some(receive) = self.under_way.posted(id) else { return };
+        (receive.by, receive.done) = (By::Nobody, true);
+        if let Some(probe) = receive.probe.take() {
+            ledger.give(probe, false, None);
+        }
+        let met = self.under_way.met_by_receive(id).filter(|(.., send)| send.done);
+        if let Some(send) = met.map(|(_, _, send, _)| send) {
+            self.let_go(send, id, ledger);
+        }
+    }
+
+    /// The request of a send is.
+    pub(crate) fn forget_send(&mut self, id: u32, ledger: &mut Ledger) {
+        let Some(send) = self.under_way.sent(id) else { return };
+        (send.by, send.done) = (By::Nobody, true);
+        let met = self.under_way.met_by_send(id).filter(|(.., receive)| receive.done);
+        if let Some(receive) = met.map(|(_, receive, _)| receive) {
+            self.let_go(id, receive, ledger);
+        }
+    }
+
+    /// Nothing more is to be said of a message, one of whose requests has been freed.
+    fn let_go(&mut self, send: u32, receive: u32, ledger: &mut Ledger) {
+        let known = self.under_way.sent(send).map(|s| (s.to, s.serial));
+        if let Some((to, serial)) = known {
+            self.progress.forget(serial, ledger);
+            self.under_way.forget(send, receive);
+            self.forget_received(to, serial);
         }
     }
 
@@ -363,13 +398,13 @@ impl Messages {
         let (posted, call) = (receive.posted, receive.call);
         let reason = Reason::of(kind(channel), send.cause);
         let (to, serial, both_done) = (send.to, send.serial, send.done);
-        let moves = send.message && needs_both(send.bytes);
+        let moves = send.message && needs_both(send.bytes) && send.by.is_told();
         let thread = posted.thread;
         if let Some(each) = self.each.as_mut().filter(|_| channel.tag >= NO_MESSAGE) {
             let received = match by {
                 By::Call(call) => ledger.visit(call).map(|v| v.exit),
                 By::Itself { exit } => Some(exit),
-                By::Unknown => None,
+                By::Unknown | By::Nobody => None,
             };
             let (threads, sent) = ([send.cause.thread, thread], send.cause.at);
             let [from, to] = threads.map(|thread| ledger.rank(thread));
@@ -404,7 +439,7 @@ impl Messages {
                 ledger.give(call, false, Some(reason));
             }
             By::Itself { exit } => ledger.finish(posted, call, exit, reason),
-            By::Unknown => {}
+            By::Unknown | By::Nobody => {}
         }
         if both_done {
             self.under_way.forget(sent, id);
@@ -420,7 +455,7 @@ impl Messages {
         }
         send.done = true;
         let certainty = if send.short { Certainty::Hardly } else { Certainty::Sure };
-        let moves = send.message && needs_both(send.bytes);
+        let moves = send.message && needs_both(send.bytes) && receive.by.is_told();
         let serial = send.serial;
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
@@ -436,11 +471,69 @@ impl Messages {
                 ledger.give(call, true, waited.then_some(reason));
             }
             By::Itself { exit } if exit > posted.at => ledger.finish(send.cause, send.call, exit, reason),
-            By::Itself { .. } | By::Unknown => {}
+            By::Itself { .. } | By::Unknown | By::Nobody => {}
         }
         unheard.into_iter().for_each(|(to, serial)| self.forget_received(to, serial));
         if both_done {
             self.under_way.forget(id, met);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pending_calls::Track;
+
+    /// Two threads, of which the first sends the second a long message, by these deeds in their order. Whether no call waits for another
+    /// end, and nothing is kept of the message.
+    fn nothing_is_left(deeds: &[&str]) -> bool {
+        let mut ledger = Ledger::default();
+        ledger.tracks.extend([0, 1].map(|rank| Track::of(rank, rank)));
+        [0, 1].into_iter().for_each(|_| ledger.steps.add_thread(0));
+        let mut messages = Messages::default();
+        messages.with_ranks(2);
+        let channel = Channel { group: 0, side: 0, from: 0, to: 1, tag: NO_MESSAGE };
+        let (mut send, mut receive) = (u32::MAX, u32::MAX);
+        for (call, deed) in (0..).zip(deeds) {
+            let at = i64::try_from(call).unwrap() * 10;
+            let thread = u32::from(deed.starts_with("receive"));
+            let (place, enter, exit) = (0, at, at + 5);
+            let visit = Visit { thread, place, enter, exit, waits: true, orders: true, call, bytes: 0 };
+            let number = ledger.open(visit);
+            match *deed {
+                "send" => {
+                    let what = Outgoing { channel, to: Some(1), bytes: 100_000, sync: false };
+                    send = messages.send(&visit, &what, By::Unknown, &mut ledger);
+                }
+                "receive" => receive = messages.post(&visit, channel, By::Unknown, None, &mut ledger),
+                "send completes" => messages.sent(send, number, false, &mut ledger),
+                "receive completes" => messages.received(receive, number, &Completed::default(), &mut ledger),
+                "send is freed" => messages.forget_send(send, &mut ledger),
+                _ => messages.forget(receive, &mut ledger),
+            }
+            ledger.give(number, false, None);
+        }
+        ledger.is_idle()
+            && messages.under_way.sent(send).is_none()
+            && messages.under_way.posted(receive).is_none()
+    }
+
+    #[test]
+    fn a_message_of_which_a_request_is_freed_is_over_when_the_other_end_is() {
+        let freed = ["receive is freed", "send is freed"];
+        let complete = ["send completes", "receive completes"];
+        for first in [["send", "receive"], ["receive", "send"]] {
+            let both = |last: [&str; 2]| nothing_is_left(&[first, last].concat());
+            assert!(both(complete));
+            for (freed, complete) in freed.into_iter().zip(complete) {
+                assert!(both([freed, complete]), "{freed}");
+                assert!(both([complete, freed]), "{freed}, late");
+            }
+            assert!(both(freed));
+        }
+        // Before the other end is there.
+        assert!(nothing_is_left(&["send", "send is freed", "receive", "receive completes"]));
+        assert!(nothing_is_left(&["receive", "receive is freed", "send", "send completes"]));
     }
 }

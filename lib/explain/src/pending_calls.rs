@@ -298,6 +298,12 @@ impl Ledger {
         self.tracks[thread as usize].rank
     }
 
+    /// Whether no call waits for another end.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// Most calls that waited for their other ends at a time.
     pub(crate) fn most(&self) -> usize {
         self.most

@@ -56,6 +56,13 @@ impl Progress {
         }
     }
 
+    /// No call completes the other end of a message: its request has been freed.
+    pub(crate) fn forget(&mut self, message: u64, ledger: &mut Ledger) {
+        if let Some(end) = self.ends.remove(&message) {
+            ledger.give(end.call, true, None);
+        }
+    }
+
     /// No more calls come.
     pub(crate) fn end(&mut self, ledger: &mut Ledger) {
         let mut left: Vec<_> = self.ends.drain().collect();

@@ -1,6 +1,6 @@
 //! A call that is read: what it begins and completes with others, put down until its turn comes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 use st_match::Channel;
@@ -9,6 +9,7 @@ use st_match::graph::{COMPLETED, Epochs, POSTED, Part, Topologies, Turn};
 use st_match::standing::{Scope, Standing, standing};
 use st_match::volume::Volumes;
 use st_model::calls::Kind;
+use st_model::calls::names;
 use st_model::calls::roles::{Action, Rule, Start};
 use st_model::calls::words::slot;
 use st_model::event::{Completed, Event};
@@ -73,7 +74,12 @@ pub(crate) struct Reading<'s, 'a> {
     /// The call's bytes are known from its own words.
     pub(crate) measured: bool,
     pub(crate) bytes: u64,
+    /// Numbers of messages that the thread has put into MPI's buffer.
+    pub(crate) buffered: &'s mut VecDeque<usize>,
 }
+
+/// Messages in the buffer that are followed: the last ones. Most have long been received.
+const BUFFERED: usize = 1024;
 
 impl Reading<'_, '_> {
     /// What completes a message that the call sends or receives, if it is the call itself (`done`).
@@ -132,9 +138,20 @@ impl Listener for Reading<'_, '_> {
         if done {
             self.carry(saturate(end.bytes));
         }
+        // The call that sends it does not wait for its receive: the one that gives back the buffer does.
+        let buffered = done && event.row.is_some_and(|row| row.base() == names::MPI_Bsend);
+        let done = done && !buffered;
         let (number, by) = (self.number(done), self.completed_by(event, end, done));
         let to = self.groups.member(end.at.group, end.at.other(), end.peer);
         self.ahead.deed(Deed::Send { number, what: Outgoing::of(end, to), by });
+        if buffered {
+            if self.buffered.len() >= BUFFERED
+                && let Some(first) = self.buffered.pop_front()
+            {
+                self.forget_send(first);
+            }
+            self.buffered.push_back(number.to_usize());
+        }
         number.to_usize()
     }
 
@@ -161,6 +178,11 @@ impl Listener for Reading<'_, '_> {
     fn forget(&mut self, number: usize) {
         let number = self.ahead.give_number(number);
         self.ahead.deed(Deed::Forget { number });
+    }
+
+    fn forget_send(&mut self, number: usize) {
+        let number = self.ahead.give_number(number);
+        self.ahead.deed(Deed::ForgetSend { number });
     }
 
     fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Self::Part {
@@ -239,6 +261,17 @@ pub(crate) fn synchronise(
 }
 
 impl Reading<'_, '_> {
+    /// A call that waits until all messages in the buffer have left it.
+    pub(crate) fn detach(&mut self, event: &Event<'_>) {
+        if event.row.is_some_and(|row| row.base() == names::MPI_Buffer_detach) && !self.buffered.is_empty() {
+            self.ahead.deed(Deed::Open);
+            while let Some(number) = self.buffered.pop_front() {
+                let number = self.ahead.give_number(number);
+                self.ahead.deed(Deed::Sent { number, cancelled: false });
+            }
+        }
+    }
+
     /// Begins or ends an epoch.
     fn turn(&mut self, event: &Event<'_>, at: Standing, turn: &Turn) {
         match turn {

@@ -81,7 +81,14 @@ impl Acting<'_> {
                 let Shared { messages, ledger, .. } = &mut *self.shared;
                 messages.received(ahead.known_as(number), call, &got, ledger);
             }
-            Deed::Forget { number } => self.shared.messages.forget(ahead.known_as(number)),
+            Deed::Forget { number } => {
+                let Shared { messages, ledger, .. } = &mut *self.shared;
+                messages.forget(ahead.known_as(number), ledger);
+            }
+            Deed::ForgetSend { number } => {
+                let Shared { messages, ledger, .. } = &mut *self.shared;
+                messages.forget_send(ahead.known_as(number), ledger);
+            }
             Deed::Join { number, part, members, done } => {
                 let call = done.then(|| self.number());
                 let Shared { operations, ledger, .. } = &mut *self.shared;

@@ -149,7 +149,7 @@ fn calls(section: &Section, thread: &Thread, rank: u32) -> u64 {
 
 /// The times of a rank's thread, if each of its calls has some.
 fn times_of<'a>(section: &Section, thread: &'a Thread, rank: u32) -> Option<&'a Times> {
-    let (_, column) = thread.columns.iter().find(|(of, _)| *of == rank)?;
+    let column = thread.column(rank)?;
     (column.events() == calls(section, thread, rank)).then_some(column)
 }
 

@@ -93,6 +93,9 @@ pub trait Listener {
     /// The request of a receive is freed while it is under way.
     fn forget(&mut self, _number: usize) {}
 
+    /// The request of a send is.
+    fn forget_send(&mut self, _number: usize) {}
+
     /// A persistent request that receives, made by the call at this position, is freed.
     fn release(&mut self, _made: u64) {}
 
@@ -467,8 +470,10 @@ impl<P: Clone> Communication<P> {
             }
             other => other,
         };
-        if let Some(Request::Receive(number, _)) = running {
-            to.forget(number);
+        match running {
+            Some(Request::Receive(number, _)) => to.forget(number),
+            Some(Request::Send(number, _)) => to.forget_send(number),
+            _ => {}
         }
     }
 

@@ -88,7 +88,7 @@ pub struct Leaks {
 /// Whether all threads of a rank came to the end of their program: of what others leave behind nothing is to be said.
 #[must_use]
 pub fn came_to_its_end(section: &Section, rank: u32) -> bool {
-    !section.ended.iter().any(|ended| ended.rank == rank)
+    section.ended_of(rank).is_empty()
 }
 
 /// The calls that made requests which nothing completed or freed, with what is left of these, when a thread has ended.

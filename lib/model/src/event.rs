@@ -8,7 +8,7 @@
 use crate::calls::roles::{Action, Role};
 use crate::calls::words::{Words, slot};
 use crate::calls::{CallTable, Meaning, Row, names};
-use crate::columns::Points;
+use crate::columns::{Column, Points};
 use crate::num::saturate;
 use crate::objects::{Comm, Named};
 use crate::project::{Error, Projection};
@@ -118,8 +118,7 @@ impl<'a> Events<'a> {
     #[must_use]
     pub fn timed(mut self) -> Self {
         let thread = self.section.threads.get(self.thread);
-        let column = thread.and_then(|t| t.columns.iter().find(|(rank, _)| *rank == self.rank));
-        self.points = column.map(|(_, column)| column.points());
+        self.points = thread.and_then(|t| t.column(self.rank)).map(Column::points);
         self
     }
 

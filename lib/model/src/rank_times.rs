@@ -237,8 +237,7 @@ impl TimeSum {
     /// The sum for a rank of a section, if the times of all calls are there.
     #[must_use]
     pub fn of(&self, section: &Section, rank: u32) -> Option<RankTime> {
-        let columns = section.threads.first().map_or(&[][..], |thread| &thread.columns);
-        let began = columns.iter().find(|(of, _)| *of == rank).and_then(|(_, column)| column.start());
+        let began = section.threads.first().and_then(|thread| thread.column(rank)?.start());
         let before = began.zip(self.first).map_or(0, |(began, first)| u128::from(duration(began, first)));
         (!self.unknown).then_some(RankTime {
             rank,

@@ -252,8 +252,17 @@ pub struct Thread {
     pub sketches: Vec<PathSketch>,
     /// Per-rank sums; empty for a single rank, whose sketches hold them exactly.
     pub sums: Vec<RankSums>,
-    /// Exact times by rank; empty if not recorded.
+    /// Exact times by rank, ascending; empty if not recorded.
     pub columns: Vec<(u32, Column)>,
+}
+
+impl Thread {
+    /// Exact times of a rank, if they are there.
+    #[must_use]
+    pub fn column(&self, rank: u32) -> Option<&Column> {
+        let at = self.columns.binary_search_by_key(&rank, |(of, _)| *of).ok()?;
+        self.columns.get(at).map(|(_, column)| column)
+    }
 }
 
 /// Where a thread of a rank stopped that did not come to the end of its program: killed, aborted, or left without
@@ -296,6 +305,14 @@ pub struct Section {
 }
 
 impl Section {
+    /// The threads of a rank that ended early.
+    #[must_use]
+    pub fn ended_of(&self, rank: u32) -> &[Ended] {
+        let from = self.ended.partition_point(|ended| ended.rank < rank);
+        let to = self.ended.partition_point(|ended| ended.rank <= rank);
+        self.ended.get(from..to).unwrap_or_default()
+    }
+
     /// Whether every parameter can be read off its streams and the caller's own rank: none is a histogram, and none the
     /// difference from what is expected after the calls before. Sections of recorders are so.
     #[must_use]
@@ -315,5 +332,36 @@ impl Section {
         let params = self.threads.iter().flat_map(|t| (0..).zip(&t.params));
         let slots = params.flat_map(|(sym, slots)| (0..).zip(slots).map(move |(i, s)| (sym, i, s)));
         slots.filter(|(_, _, s)| matches!(s.values.form, Form::Histogram(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::Comparison;
+
+    #[test]
+    fn what_is_there_of_a_rank_is_found_among_many() {
+        let ended = |rank, thread| Ended { rank, thread, calls: 0, last: NO_SYM, inside: NO_SYM, entered: 0 };
+        let ended = vec![ended(2, 0), ended(5, 0), ended(5, 1), ended(9, 0)];
+        let section = Section { ended, ..Section::default() };
+        let threads = |rank| section.ended_of(rank).iter().map(|e| e.thread).collect::<Vec<_>>();
+        assert_eq!([2, 5, 9, 0, 6, 10].map(threads), [vec![0], vec![0, 1], vec![0], vec![], vec![], vec![]]);
+        let column = |rank: u32| {
+            let clock = Comparison { near: rank.into(), ..Comparison::default() };
+            (rank, Column { clock, ..Column::default() })
+        };
+        let thread = Thread {
+            ranks: RankList::default(),
+            tree: FlatTree::default(),
+            counts: Vec::new(),
+            params: Vec::new(),
+            lanes: LaneSum::default(),
+            sketches: Vec::new(),
+            sums: Vec::new(),
+            columns: [1, 4, 7].map(column).to_vec(),
+        };
+        let near = |rank| thread.column(rank).map(|column| column.clock.near);
+        assert_eq!([0, 1, 4, 5, 7, 8].map(near), [None, Some(1), Some(4), None, Some(7), None]);
     }
 }

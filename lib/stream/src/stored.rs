@@ -136,10 +136,8 @@ impl Stored {
         }
         let section = self.with(columns)?;
         for ((rank, thread), times) in &self.times {
-            let events = section.threads.get(*thread as usize).and_then(|t| {
-                let column = t.columns.iter().find(|(of, _)| of == rank)?;
-                Some((t, column.1.events()))
-            });
+            let thread = section.threads.get(*thread as usize);
+            let events = thread.and_then(|t| Some((t, t.column(*rank)?.events())));
             if events.is_some_and(|(thread, events)| section.fewer_calls(thread, *rank, events)) {
                 return Err(times.fault("times of more calls than the thread makes"));
             }

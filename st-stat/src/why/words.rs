@@ -1,7 +1,7 @@
 //! Findings in words.
 
 use st_cli::counted;
-use st_explain::{At, Excess, Explains, Finding, Matter, SHORT, WaitKind, has_short_waits};
+use st_explain::{At, Delays, Excess, Explains, Few, Finding, Matter, SHORT, WaitKind, has_short_waits};
 use st_match::leaks::{What, made_by};
 use st_model::calls::names;
 use st_model::header::SIMULATED;
@@ -37,6 +37,7 @@ pub(super) struct Words<'a> {
     whole: u64,
     /// Of the first findings.
     pub(super) causes: Vec<Option<Cause>>,
+    pub(super) few: Vec<Option<Few>>,
 }
 
 impl<'a> Words<'a> {
@@ -47,7 +48,7 @@ impl<'a> Words<'a> {
         findings: &[Finding],
     ) -> Self {
         let shown = &findings[..findings.len().min(MOST)];
-        let due = told.delays(shown).causes;
+        let Delays { causes: due, few, .. } = told.delays(shown);
         let cause = |(f, due): (&Finding, &Vec<_>)| match f.parts {
             1 => Cause::of(due),
             _ => Cause::of_many(due),
@@ -55,7 +56,7 @@ impl<'a> Words<'a> {
         let causes = shown.iter().zip(&due).map(cause).collect();
         let totals = explained.sections.iter().flat_map(rank_times).map(|t| t.whole);
         let whole = saturate::<u64>(totals.fold(0, u128::saturating_add)).max(told.time());
-        Self { explained, told, sites, time: told.time(), whole, causes }
+        Self { explained, told, sites, time: told.time(), whole, causes, few }
     }
 }
 
@@ -265,7 +266,7 @@ impl Words<'_> {
     }
 
     /// Where, why, and how sure.
-    pub(super) fn at(&self, f: &Finding, cause: Option<&Cause>) -> String {
+    pub(super) fn at(&self, f: &Finding, cause: Option<&Cause>, few: Option<Few>) -> String {
         // What others are a share of the first line says.
         let base = match self.base(f) {
             base if base == self.timed() => String::new(),
@@ -308,6 +309,11 @@ impl Words<'_> {
             && let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place)
         {
             text = format!("{text}, for {}", self.place(first.place));
+        }
+        if let Some(Few { waits, ns, calls }) = few {
+            let part = Cell::percent(ns.into(), f.cost.into()).text;
+            let [waits, calls] = [waits, calls].map(grouped);
+            text = format!("{text}; {part} in {waits} of {calls} calls");
         }
         if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f))
             && self.makes_late(f, excess.ns)

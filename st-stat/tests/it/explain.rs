@@ -231,6 +231,49 @@ fn what_is_kept_of_other_ranks_is_left_out() {
 }
 
 #[test]
+fn who_takes_back_the_buffer_waits_for_those_who_receive_what_was_in_it() {
+    let ms = |from: i64, until: i64| (from * 1_000_000, until * 1_000_000);
+    let [mut sender, mut receiver] = [0, 1].map(|rank| crate::common::Rank::new(rank, 2));
+    sender.call(names::MPI_Init, "main", &[], ms(0, 1));
+    sender.call(names::MPI_Bsend, "sends", &[100_000, 0, 1, 5, 0], ms(2, 3));
+    sender.call(names::MPI_Buffer_detach, "detaches", &[1 << 20], ms(4, 101));
+    sender.call(names::MPI_Finalize, "main", &[], ms(102, 103));
+    receiver.call(names::MPI_Init, "main", &[], ms(0, 1));
+    receiver.call(names::MPI_Recv, "receives", &[100_000, 0, 0, 5, 0, -9, -9, 100_000], ms(100, 101));
+    receiver.call(names::MPI_Finalize, "main", &[], ms(102, 103));
+    let sections = [sender, receiver].map(|rank| rank.finish("host")).to_vec();
+    let text = crate::common::printed(sections, &["why"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("96.0 ms late receiver: ") && text.contains("at MPI_Buffer_detach ("), "{text}");
+}
+
+#[test]
+fn that_few_of_many_calls_are_at_fault_is_said() {
+    let why = |late: fn(i64) -> bool| {
+        let rank = |rank: u32| {
+            let (mut r, mut now) = (crate::common::Rank::new(rank, 2), 1_000_000);
+            r.call(names::MPI_Init, "main", &[], (0, now));
+            for step in 0..200 {
+                let last = now + if late(step) { 100_000_000 } else { 1_000_000 };
+                let enter = if rank == 1 { last } else { now + 1_000_000 };
+                now = last + 1_000;
+                r.call(names::MPI_Barrier, "work", &[0], (enter, now));
+            }
+            r.call(names::MPI_Finalize, "main", &[], (now, now + 1_000));
+            r.finish("host")
+        };
+        let text = crate::common::printed((0..2).map(rank).collect(), &["why"]);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let few = why(|step| step % 100 == 50);
+    assert!(
+        few.contains("imbalance: rank 0 waits for rank 1") && few.contains("; 100.0 % in 2 of 200 calls; "),
+        "{few}"
+    );
+    assert!(!why(|_| true).contains("of 200 calls"));
+}
+
+#[test]
 fn that_the_time_budget_was_spent_is_said_where_exact_times_were_folded() {
     let dir = tempfile::tempdir().unwrap();
     let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
@@ -295,6 +338,10 @@ fn more_ranks_than_processors_weigh_what_they_cost() {
     );
     let waits = crowded(Some(900_000_000), |_| ());
     assert!(!before(&waits) && waits.contains("for 900 ms, all of which may be in calls"), "{waits}");
+    // Without sketches exact times say how long ranks were in calls.
+    let exact = |section: &mut Section| section.threads.iter_mut().for_each(|t| t.sketches.clear());
+    assert_eq!(crowded(Some(2_600_000_000), exact), most);
+    assert_eq!(crowded(Some(900_000_000), exact), waits);
     for (queued, said) in [
         (Some(2_000_000), "hardly ever were ready to run"),
         (Some(0), "is not known"),

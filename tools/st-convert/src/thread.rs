@@ -39,7 +39,7 @@ impl<'a> Thread<'a> {
         let lane = *trace.lanes.get(at)?;
         let section = trace.section(&lane);
         let thread = section.threads.get(lane.thread.to_usize())?;
-        let column = thread.columns.iter().find(|(rank, _)| *rank == lane.rank).map(|(_, column)| column);
+        let column = thread.column(lane.rank);
         let mut this = Self {
             lane,
             at: narrow(at),

@@ -91,8 +91,7 @@ impl Trace {
                 };
                 let there = section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank));
                 for (i, thread) in there {
-                    let column = thread.columns.iter().find(|(of, _)| *of == rank);
-                    let timed = column.map_or(0, |(_, column)| column.events());
+                    let timed = thread.column(rank).map_or(0, Column::events);
                     let calls = section.calls_of(thread, rank).into_iter().fold(0, u64::saturating_add);
                     *events = events.saturating_add(calls);
                     lanes.push(Lane { rank, thread: narrow(i), host, section: number, calls, timed });
@@ -179,6 +178,6 @@ impl Trace {
 
     fn column(&self, lane: &Lane) -> Option<&Column> {
         let thread = self.section(lane).threads.get(lane.thread.to_usize())?;
-        thread.columns.iter().find(|(rank, _)| *rank == lane.rank).map(|(_, column)| column)
+        thread.column(lane.rank)
     }
 }

@@ -76,7 +76,7 @@ fn print_section(args: &Args, section: &Section, all: &CallSites, zero: i64, out
         for i in 0..section.threads.len() {
             calls(section, Where { thread: i, rank, sites, all, zero }, args.json, out)?;
         }
-        for ended in section.ended.iter().filter(|ended| args.json && ended.rank == rank) {
+        for ended in section.ended_of(rank).iter().filter(|_| args.json) {
             line(&json::ended(ended, section, sites, zero), out)?;
         }
     }

@@ -192,10 +192,7 @@ impl Job<'_> {
 
     /// From the end of `MPI_Init` to a thread's first call, as far as exact times say it, ns.
     fn delay(&self, thread: usize) -> u64 {
-        let first = |t: usize| {
-            let columns = &self.section.threads.get(t)?.columns;
-            columns.iter().find(|(r, _)| *r == self.assignment.rank)?.1.times().next()
-        };
+        let first = |t: usize| self.section.threads.get(t)?.column(self.assignment.rank)?.times().next();
         match (first(0), first(thread)) {
             (Some((_, begun)), Some((enter, _))) if thread > 0 => saturate(enter.saturating_sub(begun)),
             _ => 0,

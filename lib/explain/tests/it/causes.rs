@@ -322,6 +322,30 @@ fn a_chain_of_late_senders_leads_to_the_rank_that_is_late() {
 }
 
 #[test]
+fn few_calls_in_which_most_is_waited_are_told_of() {
+    let few = |late: fn(usize) -> bool| {
+        let mut machine = Machine::new(3);
+        for step in 0..200 {
+            (0..3).for_each(|me| machine.compute(me, 1_000_000));
+            if late(step) {
+                machine.compute(1, 100_000_000);
+            }
+            machine.collective(names::MPI_Barrier, 0, 3);
+        }
+        let (sections, ..) = machine.finish();
+        let analysis = analyse_causes(&sections, &|_| ()).unwrap();
+        let waits = |f: &Finding| f.matter == Matter::Wait(WaitKind::Barrier);
+        let found = analysis.findings().into_iter().find(waits).unwrap();
+        analysis.delays(&[found]).few[0]
+    };
+    // Two ranks wait, twice each.
+    let found = few(|step| step % 100 == 50).unwrap();
+    assert_eq!((found.waits, found.calls), (4, 400));
+    within_a_twentieth(float(i64::try_from(found.ns).unwrap()), 4e8);
+    assert_eq!(few(|_| true), None);
+}
+
+#[test]
 fn imbalance_before_a_barrier_is_the_slow_ranks_computation() {
     let imbalance = |m: &mut Machine| {
         m.compute(1, 50_000_000);

@@ -18,6 +18,7 @@ use crate::channel::{Channel, NO_MESSAGE};
 use crate::fifo::{Channels, Numbered};
 use crate::standing::{Scope, Standing, standing};
 use st_model::calls::roles::{Action, Role, Rule};
+use st_model::columns::Column;
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::Name;
 use st_model::ranks::RankSeq;
@@ -471,9 +472,8 @@ fn with_others(section: &Section, rank: u32) -> u64 {
 
 /// Enter times of a thread's parts.
 fn enters(section: &Section, rank: u32, thread: u32, parts: &[Part]) -> Vec<i64> {
-    let column =
-        section.threads.get(thread as usize).and_then(|t| t.columns.iter().find(|(r, _)| *r == rank));
-    let mut times = column.into_iter().flat_map(|(_, c)| c.times()).zip(0u32..).peekable();
+    let column = section.threads.get(thread as usize).and_then(|t| t.column(rank));
+    let mut times = column.into_iter().flat_map(Column::times).zip(0u32..).peekable();
     let mut of = |p: &Part| {
         while times.next_if(|(_, i)| i.saturating_mul(2) < p.enter).is_some() {}
         times.peek().map_or(i64::MAX, |((enter, _), _)| *enter)

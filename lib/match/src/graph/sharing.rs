@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
+use st_model::columns::Column;
 use st_model::section::{Section, Thread};
 
 /// What is kept while a graph is built in several processes.
@@ -31,8 +32,7 @@ pub(super) struct Outgoing {
 
 /// Number of points of a rank's thread that have times.
 pub(super) fn points(thread: &Thread, rank: u32) -> u32 {
-    let column = thread.columns.iter().find(|(r, _)| *r == rank);
-    let timed = column.map_or(0, |(_, c)| c.events()).saturating_mul(2);
+    let timed = thread.column(rank).map_or(0, Column::events).saturating_mul(2);
     saturate::<u32>(timed).min(u32::MAX - 1)
 }
 

@@ -274,7 +274,13 @@ pub(super) fn thread_line(s: &mut Section, first: &str, w: &mut Words<'_>) -> Pa
         }
         "time" => t.sketches.push(path(w)?),
         "sums" => t.sums.push(RankSums { sym: symbol_number(w)?, compute: sealed(w)?, comm: sealed(w)? }),
-        _ => t.columns.push((number(w, "a rank")?, Column::default())),
+        _ => {
+            let rank = number(w, "a rank")?;
+            if t.columns.last().is_some_and(|(last, _)| *last >= rank) {
+                return Err("times by rank, ascending");
+            }
+            t.columns.push((rank, Column::default()));
+        }
     }
     Ok(())
 }

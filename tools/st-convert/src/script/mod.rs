@@ -105,7 +105,7 @@ impl Script {
             );
             bail!(UsageError(why));
         }
-        let ended = |lane: &&Lane| trace.section(lane).ended.iter().any(|ended| ended.rank == lane.rank);
+        let ended = |lane: &&Lane| !trace.section(lane).ended_of(lane.rank).is_empty();
         let (mut losses, ended) = (Losses::default(), trace.lanes.iter().filter(ended).count());
         losses.add(
             "ends of ranks that stop early (simulations may wait for what they would send)",

@@ -3,6 +3,7 @@
 //! Source: the headers of OTF2 3.0 (`otf2/OTF2_Reader.h`, `OTF2_GlobalDefReaderCallbacks.h`, `OTF2_EvtReaderCallbacks.h`).
 #![expect(unsafe_code, reason = "calls a C library, which calls back")]
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::NonNull;
@@ -46,6 +47,7 @@ functions! {
     open_events = "Reader_OpenEvtFiles"(Handle) -> c_int;
     events = "Reader_GetEvtReader"(Handle, u64) -> Handle;
     register_events = "Reader_RegisterEvtCallbacks"(Handle, Handle, Handle, Handle) -> c_int;
+    seek = "EvtReader_Seek"(Handle, u64) -> c_int;
     read_events = "Reader_ReadLocalEvents"(Handle, Handle, u64, *mut u64) -> c_int;
     close_events = "Reader_CloseEvtReader"(Handle, Handle) -> c_int;
     new_global = "GlobalDefReaderCallbacks_New"() -> Handle;
@@ -148,6 +150,8 @@ unsafe extern "C" fn ignore(
 pub(super) struct Archive {
     functions: Functions,
     reader: NonNull<c_void>,
+    /// Readers of events that are open, with a file each.
+    open: Cell<u32>,
     // Dropped last: functions are in it.
     _library: Library,
 }
@@ -164,7 +168,7 @@ impl Archive {
         let reader = unsafe { (functions.open)(path.as_ptr()) };
         let no = || InvalidStream("the OTF2 library cannot open it as an archive".into());
         let reader = NonNull::new(reader).ok_or_else(no)?;
-        let archive = Self { functions, reader, _library: library };
+        let archive = Self { functions, reader, open: Cell::new(0), _library: library };
         // SAFETY: the reader is open, and used by this process alone.
         let code = unsafe { (archive.functions.serial)(archive.reader.as_ptr()) };
         archive.check(code).map_err(|e| InvalidStream(e.to_string()))?;
@@ -258,13 +262,9 @@ impl Archive {
         self.check(unsafe { (f.open_events)(of) })
     }
 
-    /// Begins to read the events of a location that was chosen.
-    pub(super) fn events(&self, location: u64) -> Result<Events<'_>> {
-        let (f, of) = (&self.functions, self.reader.as_ptr());
-        // SAFETY: the reader is open, and so are its files of events.
-        let reader = NonNull::new(unsafe { (f.events)(of, location) });
-        let reader =
-            reader.ok_or_else(|| anyhow!("location {location}: the OTF2 library cannot read its events"))?;
+    /// The events of a location that was chosen.
+    pub(super) fn events(&self, location: u64) -> Events<'_> {
+        let f = &self.functions;
         // SAFETY: callbacks have the types of the headers.
         let callbacks = unsafe {
             let set = (f.new_events)();
@@ -283,19 +283,48 @@ impl Archive {
             f.on_accesses(set);
             set
         };
-        Ok(Events { archive: self, location, reader: Some(reader), callbacks, batch: Batch::default() })
+        Events {
+            archive: self,
+            location,
+            reader: None,
+            read: 0,
+            over: false,
+            callbacks,
+            batch: Batch::default(),
+        }
+    }
+
+    /// A reader of a location's events from one of them on.
+    fn open_events(&self, location: u64, from: u64) -> Result<NonNull<c_void>> {
+        let (f, of) = (&self.functions, self.reader.as_ptr());
+        // SAFETY: the reader is open, and so are its files of events.
+        let reader = NonNull::new(unsafe { (f.events)(of, location) });
+        let reader =
+            reader.ok_or_else(|| anyhow!("location {location}: the OTF2 library cannot read its events"))?;
+        self.open.set(self.open.get() + 1);
+        if from > 0 {
+            // SAFETY: the reader of events has just been opened.
+            self.check(unsafe { (f.seek)(reader.as_ptr(), from) })?;
+        }
+        Ok(reader)
     }
 }
 
-/// Events of a location that are read at a time.
+/// Events of a location that are read at a time, and where its reader does not stay open until the next time.
 const TOGETHER: u64 = 256;
+const APART: u64 = 2048;
+
+/// Readers that stay open: each has a file, of which a process may have few.
+const OPEN: u32 = 128;
 
 /// The events of a location, in their order.
 pub(super) struct Events<'a> {
     archive: &'a Archive,
     location: u64,
-    /// Until all events are read.
     reader: Option<NonNull<c_void>>,
+    /// How many have been read, and whether these are all.
+    read: u64,
+    over: bool,
     callbacks: Handle,
     batch: Batch,
 }
@@ -304,16 +333,23 @@ impl Events<'_> {
     /// When the next event is; `None` if there is none.
     pub(super) fn time(&mut self) -> Result<Option<u64>> {
         let (f, of) = (&self.archive.functions, self.archive.reader.as_ptr());
-        while let Some(reader) = self.reader.filter(|_| self.batch.is_empty()) {
-            let mut read = 0u64;
+        while self.batch.is_empty() && !self.over {
+            let reader = match self.reader {
+                Some(reader) => reader,
+                None => *self.reader.insert(self.archive.open_events(self.location, self.read)?),
+            };
+            let stays = self.archive.open.get() <= OPEN;
+            let (wanted, mut read) = (if stays { TOGETHER } else { APART }, 0u64);
             // SAFETY: both readers are open, callbacks are deleted with them, and nothing else uses the batch while they are called.
             let code = unsafe {
                 (f.register_events)(of, reader.as_ptr(), self.callbacks, (&raw mut self.batch).cast());
-                (f.read_events)(of, reader.as_ptr(), TOGETHER, &raw mut read)
+                (f.read_events)(of, reader.as_ptr(), wanted, &raw mut read)
             };
             self.archive.check(code).map_err(|e| e.context(format!("location {}: events", self.location)))?;
-            // Behind the last one the library finds an error. Many threads have few events, and each reader an open file.
-            if read < TOGETHER {
+            self.read += read;
+            // Behind the last one the library finds an error.
+            self.over = read < wanted;
+            if self.over || !stays {
                 self.close();
             }
         }
@@ -328,11 +364,9 @@ impl Events<'_> {
     fn close(&mut self) {
         let f = &self.archive.functions;
         if let Some(reader) = self.reader.take() {
-            // SAFETY: both readers are open, and nobody uses that of events or the callbacks again.
-            unsafe {
-                (f.delete_events)(self.callbacks);
-                (f.close_events)(self.archive.reader.as_ptr(), reader.as_ptr());
-            }
+            // SAFETY: both readers are open, and nobody uses that of events again.
+            unsafe { (f.close_events)(self.archive.reader.as_ptr(), reader.as_ptr()) };
+            self.archive.open.set(self.archive.open.get() - 1);
         }
     }
 }
@@ -340,6 +374,8 @@ impl Events<'_> {
 impl Drop for Events<'_> {
     fn drop(&mut self) {
         self.close();
+        // SAFETY: no reader has the callbacks any more.
+        unsafe { (self.archive.functions.delete_events)(self.callbacks) };
     }
 }
 

@@ -143,7 +143,7 @@ fn in_time(
 ) -> Result<()> {
     let (mut all, mut next) = (Vec::with_capacity(threads.len()), BinaryHeap::new());
     for (at, (_, location)) in threads.iter().enumerate() {
-        let mut events = archive.events(*location)?;
+        let mut events = archive.events(*location);
         next.extend(events.time()?.map(|time| Reverse((time, at))));
         all.push(events);
     }
