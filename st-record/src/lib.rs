@@ -56,8 +56,9 @@ use tool::complain;
 
 /// Exit status of a failure of our own before the program starts (as of `env`, `nohup`, `timeout`).
 const FAILED: u8 = 125;
-/// Exit status if there is no such program.
+/// Exit status if there is no such program, and if there is but it cannot be started (as of shells).
 const NOT_FOUND: u8 = 127;
+const NOT_STARTED: u8 = 126;
 
 /// The program, from its command line to its exit status, which is the job's.
 #[must_use]
@@ -92,10 +93,18 @@ fn run(args: &Args) -> ExitCode {
     match ended {
         Ok(code) => ExitCode::from(code),
         Err(Failure::NotFound(command)) => {
-            let option = command.as_encoded_bytes().starts_with(b"-");
-            let hint = if option { "; options of st-record come before --" } else { "" };
-            complain(&format!("{}: command not found{hint}", command.display()));
-            ExitCode::from(NOT_FOUND)
+            let words = command.as_encoded_bytes();
+            let path = Path::new(&command);
+            let (why, status) = match words.contains(&b'/') {
+                true if path.is_dir() => ("a directory, not a program", NOT_STARTED),
+                true if path.exists() => ("permission denied: not a file that may be executed", NOT_STARTED),
+                _ if words.starts_with(b"-") => {
+                    ("command not found; options of st-record come before --", NOT_FOUND)
+                }
+                _ => ("command not found", NOT_FOUND),
+            };
+            complain(&format!("{}: {why}", command.display()));
+            ExitCode::from(status)
         }
         Err(Failure::Own(e)) => {
             complain(&format!("{e:#}"));

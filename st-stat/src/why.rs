@@ -68,12 +68,13 @@ fn write(
     let share = |ns: u64| Cell::percent(ns.into(), time.into()).text;
     let n = told.ranks();
     let head = format!(
-        "{} in {}{}; {} of their time{} is waiting for others",
+        "{} in {}{}; {} of their time{} is waiting for others{}",
         duration(told.efficiency().run),
         counted(n, "rank"),
         words.processors(),
         share(waited),
-        if words.timed() == TIMED { " that has exact times" } else { "" }
+        if words.timed() == TIMED { " that has exact times" } else { "" },
+        words.had_none()
     );
     screen.sentence(&head, out)?;
     if explained.sections.iter().any(|section| section.threads.len() > 1) {
@@ -127,9 +128,9 @@ fn write(
 /// What costs most, most first, call sites of one function that cost less than 1 % of the time each as one. `all`: these, too, each by itself.
 pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) -> Vec<Finding> {
     let time = told.time();
-    let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. });
+    let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. } | Matter::Queued);
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
-    let found = machine(explained).into_iter().chain(paused(explained)).chain(told.findings());
+    let found = machine(explained, time).into_iter().chain(paused(explained)).chain(told.findings());
     let (mut all, little): (Vec<Finding>, Vec<Finding>) = found.partition(matters);
     // A program of many call sites loses little at each.
     all.extend(gathered(&little, told.places()).into_iter().filter(|f| f.cost > time / 100));
@@ -150,7 +151,8 @@ pub(crate) fn table(
 
 /// What is not the program's fault, or not in its calls: processors that others have. It costs what ranks surely lacked one for
 /// while they computed: whoever asks again and again in a call whether a message has come is ready to run, too, and loses nothing.
-fn machine(explained: &Explained) -> Option<Finding> {
+/// All ranks' time is `time`.
+fn machine(explained: &Explained, time: u64) -> Option<Finding> {
     let queued = explained.queued.unwrap_or_default();
     // Exact times may end early, and sums may not be there.
     let exact = rank_rows(explained).into_iter().map(|(rank, _)| rank);
@@ -165,7 +167,8 @@ fn machine(explained: &Explained) -> Option<Finding> {
     }
     let longest = At { rank: queued.longest_rank, place: u32::MAX };
     let culprits = vec![(longest, queued.longest_ns)];
-    (cost > 0).then_some(Finding { cost, culprits, ..Finding::of(Matter::Queued) })
+    let matters = cost > 0 || queued.ns > time / 100;
+    matters.then_some(Finding { cost, culprits, ..Finding::of(Matter::Queued) })
 }
 
 /// Time that is neither computation nor waiting, for nothing of it is in the trace.

@@ -40,8 +40,10 @@ pub(crate) struct Reader {
     /// The reading at `ticks` was `ns`.
     ticks: u64,
     ns: i64,
-    /// ns per tick.
+    /// ns per tick, for so many ticks, in which an error is worked off; and after them, however long nobody asks.
     rate: u64,
+    slewed: u64,
+    later: u64,
 }
 
 /// The clock, which corrects its reader's rate.
@@ -67,7 +69,18 @@ impl Reader {
     fn at(&self, ticks: u64) -> i64 {
         // Another processor's counter may be behind by a few ticks.
         let elapsed = ticks.saturating_sub(self.ticks);
-        self.ns + ((u128::from(elapsed) * u128::from(self.rate)) >> POINT) as i64
+        let mut ns = u128::from(elapsed) * u128::from(self.rate);
+        if elapsed > self.slewed {
+            ns = u128::from(self.slewed) * u128::from(self.rate)
+                + u128::from(elapsed - self.slewed) * u128::from(self.later);
+        }
+        self.ns + (ns >> POINT) as i64
+    }
+
+    /// Goes on from a reading at a rate.
+    fn go_on(&mut self, (ticks, ns): (u64, i64), rate: u64) {
+        (self.ticks, self.ns) = (ticks, ns);
+        (self.rate, self.slewed, self.later) = (rate, u64::MAX, rate);
     }
 
     /// Both clocks read at one time: the closest of a few readings of one between two of the other. A process that loses
@@ -108,19 +121,21 @@ impl Clock {
             _ if trusted() => Source::Counter,
             _ => Source::Monotonic,
         };
-        let mut reader = Reader { source, offset: 0, ticks: 0, ns: 0, rate: 1 << POINT };
+        let plain = 1 << POINT;
+        let mut reader =
+            Reader { source, offset: 0, ticks: 0, ns: 0, rate: plain, slewed: u64::MAX, later: plain };
         let mut first = reader.pair();
         if source != Source::Counter {
             // Its readings are the kernel's, and nothing else.
             first.1 = first.0.cast_signed();
         }
-        (reader.ticks, reader.ns) = first;
+        reader.go_on(first, plain);
         let mut due = i64::MAX;
         if source == Source::Counter {
             let end = first.1 + saturate::<i64>(Duration::from_micros(100).as_nanos());
             while monotonic() < end {}
             let now = reader.pair();
-            reader.rate = rate(now.0 - first.0, now.1 - first.1).unwrap_or(1 << POINT);
+            reader.go_on(first, rate(now.0 - first.0, now.1 - first.1).unwrap_or(plain));
             due = first.1 + SHORTEST;
         }
         Self { reader, due, interval: SHORTEST, first }
@@ -147,8 +162,8 @@ impl Clock {
             }
             Source::Counter if self.interval == SHORTEST => {
                 let (t, truth) = self.reader.pair();
-                self.reader.rate = rate(t - self.first.0, truth - self.first.1).unwrap_or(self.reader.rate);
-                (self.reader.ticks, self.reader.ns) = (t, truth);
+                let rate = rate(t - self.first.0, truth - self.first.1).unwrap_or(self.reader.rate);
+                self.reader.go_on((t, truth), rate);
                 self.interval *= 2;
                 self.due = truth + self.interval;
             }
@@ -181,14 +196,16 @@ impl Clock {
         let (t, truth) = self.reader.pair();
         let shown = self.reader.at(t);
         self.interval = (self.interval * 2).min(LONGEST);
-        if let Some(r) = rate(t - self.first.0, truth - self.first.1) {
-            // The error is worked off over the next interval, at no more than a thousandth.
-            let limit = i128::from(r) / 1000;
-            let slew =
-                (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
-            self.reader.rate = saturate(i128::from(r) + slew);
-        }
-        (self.reader.ticks, self.reader.ns) = (t, shown);
+        let r = rate(t - self.first.0, truth - self.first.1).unwrap_or(self.reader.later);
+        self.reader.go_on((t, shown), r);
+        // The error is worked off over the next interval, at no more than a thousandth, and not beyond that: the next call may
+        // be a long one, and what is worked off of a microsecond in a millisecond would be one in each.
+        let limit = i128::from(r) / 1000;
+        let slew =
+            (i128::from(truth - shown) * i128::from(r) / i128::from(self.interval)).clamp(-limit, limit);
+        self.reader.rate = saturate(i128::from(r) + slew);
+        self.reader.slewed =
+            saturate((u128::from(self.interval.unsigned_abs()) << POINT) / u128::from(r.max(1)));
         self.due = shown + self.interval;
     }
 }
@@ -245,6 +262,23 @@ mod tests {
         // Both clocks are read one after the other; the machine may switch to another process in between.
         let error = (0..10).map(|_| (c.now() - monotonic()).abs()).min().unwrap();
         assert!(error < 20_000, "{error} ns");
+    }
+
+    #[test]
+    fn what_is_worked_off_is_not_worked_off_again_by_who_calls_rarely() {
+        let mut c = Clock::start("tsc");
+        let end = monotonic() + 20_000_000;
+        while monotonic() < end {}
+        c.initialised();
+        // 20 us behind, of which 4 are worked off in as many ms; and no call for a second after that.
+        c.reader.ns -= 20_000;
+        let t = c.reader.pair().0;
+        let shown = c.reader.at(t);
+        c.correct();
+        let ticks = |ms: u64| (u128::from(ms * 1_000_000) << POINT) / u128::from(c.reader.later);
+        let at = |ms: u64| c.reader.at(t + saturate::<u64>(ticks(ms))) - shown;
+        let worked_off = [4, 8, 1000].map(|ms| at(ms) - i64::try_from(ms).unwrap() * 1_000_000);
+        assert!(worked_off.iter().all(|ns| (3_000..6_000).contains(ns)), "{worked_off:?}");
     }
 
     #[test]

@@ -265,6 +265,15 @@ impl Words<'_> {
         self.explained.crowded.map_or_else(String::new, few)
     }
 
+    /// How much of their time ranks were ready to run and had no processor, if that may matter.
+    pub(super) fn had_none(&self) -> String {
+        if self.queued() <= self.whole / 100 {
+            return String::new();
+        }
+        let share = Cell::percent(self.queued().into(), self.whole.max(self.queued()).into()).text;
+        format!("; for {share} of it they were ready to run and had no processor")
+    }
+
     /// Where, why, and how sure.
     pub(super) fn at(&self, f: &Finding, cause: Option<&Cause>, few: Option<Few>) -> String {
         // What others are a share of the first line says.

@@ -132,6 +132,8 @@ fn what_cannot_start_has_a_status_of_its_own() {
     under_each(|p| {
         let o = p.go(Run::st("st-record", ["--", "./no-such-program"])?)?.expect(127)?;
         check(o.stderr.contains("no-such-program"), "names the program", &o)?;
+        let o = p.go(Run::st("st-record", ["--", "./"])?)?.expect(126)?;
+        check(o.stderr.contains("a directory"), "says what it is", &o)?;
         let o = p.go(Run::st("st-record", ["-o", "no/such/place.st", "--", "./leaves"])?)?.expect(125)?;
         check(o.stderr.contains("no/such"), "names the place", &o)?;
         check(p.names(".") == ["leaves"], &format!("files {:?}", p.names(".")), &o)
