@@ -1,13 +1,17 @@
 //! Any bytes are a stream or an error, and a stream that was read is written and read again unchanged. Its ranks
-//! can be projected, up to where they are malformed.
+//! can be projected, up to where they are malformed, and merged.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use st_model::steps::Budget;
+use st_reduce::merge::Merger;
 use st_stream::{ReadOptions, Trace, WriteOptions, read, write};
 
 /// A few bytes can stand for many calls; nobody waits for the end.
 const CALLS: usize = 1000;
+/// Nor of a merge.
+const STEPS: u64 = 100_000;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(trace) = read(bytes, ReadOptions { partial: true }) else { return };
@@ -28,5 +32,9 @@ fuzz_target!(|bytes: &[u8]| {
                 }
             }
         }
+    }
+    let mut merger = Merger::new(false).within(Budget::new(STEPS));
+    if trace.sections.into_iter().all(|section| merger.add(section).is_ok()) {
+        drop(merger.finish());
     }
 });

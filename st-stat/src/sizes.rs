@@ -213,6 +213,22 @@ impl Parts<'_> {
         Ok(Table { columns: columns.collect(), rows: rows.into_iter().map(cells).collect(), total: None })
     }
 
+    /// Whether the sketches of each section are not stored, since they follow from exact times: a stream has room for so many. Where
+    /// some sections are not whole, of those that are taken it is not known which they are: all are as any is.
+    fn derived(&self) -> Vec<bool> {
+        let mut each = Vec::new();
+        for frame in self.frames {
+            if frame.kind == FrameKind::Section.to_string() {
+                each.push(false);
+            } else if let (true, Some(last)) = (frame.kind == FrameKind::Derived.to_string(), each.last_mut())
+            {
+                *last = true;
+            }
+        }
+        let any = each.contains(&true);
+        if each.len() == self.sections.len() { each } else { vec![any; self.sections.len()] }
+    }
+
     /// Pieces of all sections in groups, with their bytes, share and cause.
     fn rows<K: Ord>(&self, key: impl Fn(&Section, Piece, &CallSites) -> K) -> Result<Vec<(K, Vec<Cell>)>> {
         let mut groups: BTreeMap<K, (Sum, Option<Piece>)> = BTreeMap::new();
@@ -221,9 +237,8 @@ impl Parts<'_> {
             let some = self.frames.iter().filter(|f| kinds.iter().any(|kind| f.kind == kind.to_string()));
             some.map(|f| f.stored).sum::<u64>()
         };
-        let derives = of(&[FrameKind::Derived]) > 0;
-        for section in self.sections {
-            for p in piece_sizes(section, derives) {
+        for (section, derived) in self.sections.iter().zip(self.derived()) {
+            for p in piece_sizes(section, derived) {
                 expanded[frame_of(p.piece)] += p.bytes;
                 let (sum, piece) = groups.entry(key(section, p.piece, self.sites)).or_default();
                 sum.add(&p);
@@ -307,5 +322,25 @@ fn parameter(section: &Section, piece: Piece) -> String {
         Piece::Values(sym, i) => slot(sym, i),
         Piece::Times(_) => "(times)".into(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_section_stores_its_sketches_or_does_not() {
+        use FrameKind::{Derived, Section as Opens, Sketch, Struct};
+
+        let frame = |kind: FrameKind| FrameSize { kind: kind.to_string(), stored: 1, expanded: 1 };
+        let frames: Vec<FrameSize> = [Opens, Struct, Derived, Opens, Struct, Sketch].map(frame).into();
+        let of = |n: usize| {
+            let (sections, sites) = (vec![Section::default(); n], CallSites::default());
+            Parts { file: 6, frames: &frames, sections: &sections, sites: &sites }.derived()
+        };
+        assert_eq!(of(2), [true, false]);
+        // One is not whole.
+        assert_eq!(of(1), [true]);
     }
 }

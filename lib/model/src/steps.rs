@@ -17,6 +17,9 @@ const ELEMENTS: u64 = 16;
 /// Steps for which a row about a rank stands: it takes as much memory as time, 1 kB where it becomes a table.
 const ROW: u64 = 64;
 
+/// Rows that stand for a thread whose calls wait for those of others.
+const UNDER_WAY: u64 = 2;
+
 /// Numbers that are looked at beyond those that are stored, what repeats once; what lies beyond takes more than anybody waits
 /// for.
 const MOST: u64 = 1 << 24;
@@ -95,6 +98,21 @@ impl Budget {
     /// If that is more than is left.
     pub fn spend_rows(&self, section: &Section) -> Result<(), Exceeded> {
         self.take(section.ranks.len().saturating_mul(ROW))
+    }
+
+    /// Takes what having each thread of a section under way at once takes, or each of those of some ranks.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_threads(&self, section: &Section, of: Option<&RankList>) -> Result<(), Exceeded> {
+        let wanted = |ranks: &RankList| match of {
+            Some(of) => ranks.iter().filter(|rank| of.contains(*rank)).count().to_u64(),
+            None => ranks.len(),
+        };
+        let threads =
+            section.threads.iter().fold(0u64, |sum, thread| sum.saturating_add(wanted(&thread.ranks)));
+        self.take(threads.saturating_mul(UNDER_WAY * ROW))
     }
 
     /// Takes so many short steps, as one element of a list is.
@@ -314,6 +332,17 @@ fn sum(of: &Sealed, n: u64, looks: &mut u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_under_way_are_paid_for_by_those_who_are_asked_for() {
+        let thread = Thread { ranks: RankList::first(1000), ..Thread::default() };
+        let section = Section { threads: vec![thread.clone(), thread], ..Section::default() };
+        let of =
+            |most: u64, asked: Option<&RankList>| Budget::new(most).spend_threads(&section, asked).is_ok();
+        assert!(of(2000 * 128, None) && !of(2000 * 128 - 1, None));
+        let some = RankList::first(3);
+        assert!(of(6 * 128, Some(&some)) && !of(6 * 128 - 1, Some(&some)));
+    }
 
     #[test]
     fn a_budget_is_shared_and_says_what_would_do() {

@@ -1,7 +1,6 @@
 //! What each piece of a section takes before compression: the tree, every stream of counts and parameters, sketches.
 
 use super::blocks::Blocks;
-use super::derived;
 use super::elastic::{Written, put_elastic, put_made};
 use super::forms::forms_of;
 use super::matched;
@@ -50,17 +49,16 @@ pub struct PieceSize {
     pub symbolic: bool,
 }
 
-/// The pieces of a section's STRUCT and SKETCH in the order in which they lie there; no sketches, if its stream leaves out those that
-/// follow from exact times (`derives`) and these do. *Cost:* as encoding it.
+/// The pieces of a section's STRUCT and SKETCH in the order in which they lie there; no sketches, if its stream does not store
+/// them since they follow from exact times (`derived`). *Cost:* as encoding it.
 #[must_use]
-pub fn piece_sizes(section: &Section, derives: bool) -> Vec<PieceSize> {
+pub fn piece_sizes(section: &Section, derived: bool) -> Vec<PieceSize> {
     let forms = forms_of(section);
     let mut out: Vec<PieceSize> = fixed_sizes(section)
         .map(|(piece, bytes)| PieceSize { piece, bytes, classes: 1, stored: 0, symbolic: false })
         .into();
     let (mut left, mut written) = (Left::all(), Written::new(&forms));
     let matched = matched::follows(section);
-    let derived = derives && derived::encode(section).is_some();
     for t in &section.threads {
         for (item, count) in t.tree.items().iter().zip(&t.counts) {
             let piece = match item {

@@ -51,7 +51,10 @@ impl Input {
         let (mut sections, mut zero) = (Vec::new(), None::<i64>);
         let budget = steps.map(Steps::budget);
         let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, section| {
-            budget.as_ref().map_or(Ok(()), |budget| budget.spend(&section, ranks, 1))?;
+            if let Some(budget) = &budget {
+                budget.spend(&section, ranks, 1)?;
+                budget.spend_threads(&section, ranks)?;
+            }
             let begins = begin(&section).context("decoding")?;
             zero = zero.into_iter().chain(begins).min();
             sections.push(section);

@@ -69,7 +69,10 @@ impl Source {
             bail!(UsageError(missing));
         }
         let budget = steps.budget();
-        self.trace.sections.iter().try_for_each(|section| budget.spend(section, ranks, 1))?;
+        self.trace.sections.iter().try_for_each(|section| {
+            budget.spend(section, ranks, 1)?;
+            budget.spend_threads(section, ranks)
+        })?;
         let wanted = |lane: &&Lane| ranks.is_none_or(|ranks| ranks.contains(lane.rank));
         let mut trace = self.trace.of_lanes(self.trace.lanes.iter().filter(wanted).copied().collect());
         selection.narrow(&self.named, &mut trace)?;

@@ -29,8 +29,9 @@ pub type Tell<'a> = &'a (dyn Fn(u64) -> Result<()> + Sync);
 /// If a rank cannot be read back, or if the format cannot be written.
 pub(crate) fn walk(trace: &Trace, way: Way, tell: Tell<'_>, format: &mut dyn Format) -> Result<Shared> {
     let window = &trace.window;
-    let mut threads: Vec<Thread<'_>> =
-        (0..trace.lanes.len()).filter_map(|at| Thread::new(trace, at)).collect();
+    // Room for a million that grows is twice as large for a while.
+    let mut threads = Vec::with_capacity(trace.lanes.len());
+    threads.extend((0..trace.lanes.len()).filter_map(|at| Thread::new(trace, at)));
     // Without an order of time threads come by their numbers.
     let order = |thread: &Thread<'_>| match way {
         Way::InTime => (0, thread.key()),

@@ -16,6 +16,9 @@ pub enum Error {
         "parameters are histograms in some inputs and not in others, or other ones; merge all of them as recorded"
     )]
     Histograms,
+    /// Loops lie in each other, more than this many.
+    #[error("more than {0} loops lie in each other; is an input damaged?")]
+    Deep(usize),
     /// It takes more steps than are allowed.
     #[error(transparent)]
     Steps(#[from] Exceeded),

@@ -44,6 +44,7 @@ pub struct Master {
     nodes: Vec<Node>,
     top: Vec<Id>,
     known: HashMap<u128, Arc<Mapping>, FixedState>,
+    depth: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +103,7 @@ impl Master {
                 let roots = children(items, 0, items.len());
                 let top = std::mem::take(&mut self.top);
                 self.top = self.merge_lists(top, &roots, &incoming, &mut mapping);
+                self.depth = self.deepest();
                 let mapping = Arc::new(mapping);
                 self.known.insert(key, Arc::clone(&mapping));
                 mapping
@@ -116,6 +118,23 @@ impl Master {
         for &id in &mapping.once {
             self.nodes[id].counts.add_all(Sealed::from_constant(1), ranks);
         }
+    }
+
+    /// Depth of the deepest node, as [`FlatTree::depth`] counts it.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn deepest(&self) -> usize {
+        let (mut level, mut depth) = (self.top.clone(), 0);
+        while !level.is_empty() {
+            depth += 1;
+            let below =
+                |id: Id| if let NodeContent::Body(inner) = &self.nodes[id].kind { &inner[..] } else { &[] };
+            level = level.into_iter().flat_map(below).copied().collect();
+        }
+        depth
     }
 
     /// The merged tree and its counts; `ranks` are all ranks that were added.

@@ -27,6 +27,9 @@ use st_model::unite::Times;
 use st_model::unite::{Renaming, United};
 use st_stream::structure_size;
 
+/// Loops in each other at most: programs have some, and what is folded of n calls has no more than log n.
+const DEEPEST: usize = 256;
+
 /// Merges sections one at a time. *Memory:* the merged structure and what differs between ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Merger {
@@ -303,7 +306,14 @@ impl ThreadMerger {
     ) -> Result<(), Error> {
         let to = |s: Sym| renaming.symbols.get(s as usize).copied().unwrap_or(s);
         self.ranks.extend(&thread.ranks);
+        // To align trees takes going down in them, and time with the square of their depth.
+        if thread.tree.depth() > DEEPEST {
+            return Err(Error::Deep(DEEPEST));
+        }
         self.master.add(&renumbered(&thread.tree, to), &thread.counts, &section.partitions, &thread.ranks);
+        if self.master.depth() > DEEPEST {
+            return Err(Error::Deep(DEEPEST));
+        }
         self.params.add(section, index, thread, renaming, how)?;
         self.times.add(thread, renaming);
         self.lanes.merge(&thread.lanes);

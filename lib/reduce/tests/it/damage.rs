@@ -2,7 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use st_model::section::Section;
+use st_capture::record::{Options, RankRecorder};
+use st_model::calls::CallId;
+use st_model::form::Form;
+use st_model::ints::Sealed;
+use st_model::section::{Elastic, Section};
+use st_model::tree::{FlatTree, Item};
+use st_reduce::merge::{Error, Merger};
 use st_stream::{ReadOptions, Trace, WriteOptions};
 
 /// A damaged trace of the section is refused, or is another trace that is read as one.
@@ -43,4 +49,28 @@ fn describe(error: &st_stream::Error) -> String {
         cause = inner;
     }
     cause.to_string()
+}
+
+/// A rank that makes a call in so many loops.
+fn nested(loops: u32) -> Section {
+    let mut r = RankRecorder::new(0, Options::default());
+    let thread = r.open_thread(0);
+    let site = r.sites.label("there");
+    // MPI_Finalize has no parameters.
+    let sym = r.symbol(CallId(3), site, 0);
+    r.record(thread, sym, &[], 0, 0);
+    let mut section = r.finish("host");
+    let body = |below| Item::Body { below };
+    let items: Vec<Item> = (1..=loops).rev().map(body).chain([Item::Leaf { sym }]).collect();
+    let once = Elastic { form: Form::Absolute, partition: 0, streams: [Sealed::from_constant(1)].into() };
+    section.threads[0].counts = vec![once; items.len()];
+    section.threads[0].tree = FlatTree::new(items);
+    section
+}
+
+/// A stream of some hundred kB holds so many.
+#[test]
+fn loops_in_each_other_without_end_are_refused_before_they_are_aligned() {
+    assert_eq!(Merger::new(false).add(nested(100_000)), Err(Error::Deep(256)));
+    assert_eq!(Merger::new(false).add(nested(255)), Ok(()));
 }
