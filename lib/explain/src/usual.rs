@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use st_model::num::saturate;
 
 /// Calls that are remembered of each thread at each place: the last ones.
 const LAST: usize = 16;
@@ -26,7 +27,7 @@ impl Usual {
     /// A call of a thread at a place has taken so long alone; returns what the median of the last ones took, if enough are known.
     pub(crate) fn took(&mut self, thread: u32, place: u32, ns: i64) -> Option<i64> {
         let last = self.at.entry((thread, place)).or_default();
-        last.ns[last.calls % LAST] = u32::try_from(ns.max(0)).unwrap_or(u32::MAX);
+        last.ns[last.calls % LAST] = saturate(ns);
         last.calls += 1;
         let known = last.calls.min(LAST);
         let mut sorted = last.ns;
