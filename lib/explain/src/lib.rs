@@ -14,6 +14,7 @@ mod efficiency;
 mod findings;
 mod folding;
 mod gathered;
+mod joint;
 mod keep;
 mod kept;
 mod lengths;
@@ -36,6 +37,7 @@ mod shared;
 mod slow;
 mod timeline;
 mod transfers;
+mod usual;
 mod waits;
 
 pub use analysis::{Analysis, Called, Message, PlaceTotals, RankTotals, Thread, Unmatched, Waited};

@@ -8,8 +8,10 @@ use st_match::graph::Part;
 use st_model::calls::roles::Rule;
 use st_model::num::{Exact as _, narrow};
 
+use crate::joint::Joints;
 use crate::pending_calls::{CallNumber, Cause, Certainty, Finished, Ledger, Reason, Visit};
 use crate::predict::{RunStep, Steps};
+use crate::progress::needs_both;
 use crate::waits::WaitKind;
 
 /// A rank's part in an operation.
@@ -29,6 +31,8 @@ struct Member {
     left: bool,
     /// All members have come, or no more will: who comes last is known.
     whole: bool,
+    /// The operation among those whose members wait for the calls that complete others.
+    joint: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -38,6 +42,8 @@ struct Instance {
     members: Vec<u32>,
     /// How many there will be.
     of: u32,
+    /// Its number among those that other calls complete.
+    joint: Option<u32>,
 }
 
 /// All collective operations under way.
@@ -47,6 +53,7 @@ pub(crate) struct Operations {
     open: HashMap<(u32, u64), Instance, FixedState>,
     /// Operations of each rank on each communicator.
     sequence: HashMap<(u32, u32), u64, FixedState>,
+    joints: Joints,
     pub(crate) disagreements: u64,
 }
 
@@ -79,17 +86,26 @@ impl Operations {
             perhaps: None,
             left: false,
             whole: false,
+            joint: None,
         }));
         ledger.steps.tell(RunStep::Join { thread: visit.thread, member: id, bytes: visit.bytes });
         if let Some(call) = by {
             ledger.expect(call, false);
         }
-        let fresh = || Instance { rule, root: None, members: Vec::new(), of: narrow(of) };
+        let fresh = || Instance { rule, root: None, members: Vec::new(), of: narrow(of), joint: None };
         let instance = self.open.entry(key).or_insert_with(fresh);
         if instance.rule != rule {
             self.disagreements += 1;
         }
         instance.members.push(id);
+        if by.is_none() && !matches!(rule, Rule::Neighbour | Rule::NeighbourV) {
+            let joint = *instance.joint.get_or_insert_with(|| self.joints.begin(instance.of));
+            if i64::try_from(visit.bytes).is_ok_and(needs_both) {
+                self.members[id.to_usize()].joint = Some(joint);
+            } else {
+                self.joints.complete(joint, None, ledger);
+            }
+        }
         if is_root {
             instance.root = Some(id);
         }
@@ -113,6 +129,9 @@ impl Operations {
         let Some(member) = self.members.get_mut(id.to_usize()) else { return };
         member.by = Some(call);
         ledger.expect(call, false);
+        if let Some(joint) = member.joint {
+            self.joints.complete(joint, Some(call), ledger);
+        }
         self.tell(id, ledger);
     }
 
@@ -142,6 +161,7 @@ impl Operations {
             }
             self.tell(id, ledger);
         }
+        self.joints.end(ledger);
     }
 
     fn know(&mut self, id: u32, reason: Option<Reason>, ledger: &mut Ledger) {
@@ -236,15 +256,9 @@ fn unlikely(rule: Rule, members: &[(u32, &Member)], ledger: &mut Ledger) -> Vec<
     }
     // Of a root that takes from all it is known when it waits for the last.
     let known = |m: &Member| matches!(rule, Rule::Gather | Rule::Reduce) && m.blocks && receives(m);
-    let two = of_two_groups(members);
-    let order = [0, 1].map(|side| {
-        let others = members.iter().map(|(_, m)| *m).filter(|m| !(two && m.part.side == side));
-        let mut order: Vec<&Member> = others.collect();
-        order.sort_by_key(|m| m.visit.enter);
-        order
-    });
+    let mut order: Vec<&Member> = members.iter().map(|(_, m)| *m).collect();
+    order.sort_by_key(|m| m.visit.enter);
     let of = |(_, m): &(u32, &Member)| {
-        let order = &order[usize::from(m.part.side)];
         // Where the call that completes it has not been read it comes after all.
         let until = m.by.and_then(|by| ledger.visit(by)).map_or(i64::MAX, |visit| visit.exit);
         let last = order[..order.partition_point(|o| o.visit.enter <= until)].last().filter(|_| !known(m));

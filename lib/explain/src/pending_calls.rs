@@ -7,6 +7,7 @@ use st_model::num::{Exact as _, narrow};
 
 use crate::meetings::Meetings;
 use crate::predict::Steps;
+use crate::usual::Usual;
 use crate::waits::{Sum, WaitKind};
 
 /// A call under way, by number: none that is over has the number of another.
@@ -79,15 +80,21 @@ impl Reason {
     }
 
     /// Whether a call has waited for this, though that is unlikely, and not only for what it surely waited for until an earlier time: it
-    /// goes on from there for longer than short messages are on their way, and ends soon after this.
-    fn is_likely(&self, since: i64, exit: i64) -> bool {
+    /// goes on from there for so long at least, and ends soon after this.
+    fn is_likely(&self, since: i64, exit: i64, least: i64) -> bool {
         let more = self.until().saturating_sub(since);
-        more >= ON_ITS_WAY && (0..=more / 4).contains(&exit.saturating_sub(self.until()))
+        more >= least && (0..=more / 4).contains(&exit.saturating_sub(self.until()))
     }
 }
 
 /// Short messages are not that long on their way: 1 ms, ns.
 const ON_ITS_WAY: i64 = 1_000_000;
+
+/// Nobody is taken to be late by less: 50 µs, ns.
+const LATE: i64 = 50_000;
+
+/// Who is late is so by so many times what operations take where nobody is.
+const TIMES: i64 = 4;
 
 /// A call that completes something.
 #[derive(Clone, Debug)]
@@ -99,6 +106,10 @@ struct Call {
     open: u32,
     /// Those of them that are sends.
     sends: u32,
+    /// What else it completes.
+    receives: u32,
+    /// It completes a collective operation in which others may be waited for.
+    joint: bool,
     /// Why it surely has waited, if it has.
     best: Option<Reason>,
     /// The last that hardly anybody waits for, and the last that it may be seen to have waited for.
@@ -111,6 +122,7 @@ struct Call {
 impl Call {
     /// It may have waited for this: the greatest reason is kept, of those that are sure and of others.
     fn suspect(&mut self, reason: Reason) {
+        self.joint |= reason.certainty == Certainty::Seen && reason.kind == WaitKind::AllToAll;
         if !self.visit.waits || reason.until() <= self.visit.enter {
             return;
         }
@@ -123,14 +135,21 @@ impl Call {
         *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
     }
 
-    /// Why it has waited.
-    fn reason(&self) -> Option<Reason> {
-        let Visit { enter, exit, .. } = self.visit;
+    /// Why it has waited; of calls that complete collective operations it is looked at what they take where nobody is late.
+    fn reason(&self, usual: &mut Usual) -> Option<Reason> {
+        let Visit { thread, place, enter, exit, .. } = self.visit;
         let since = self.best.map_or(enter, |sure| sure.until());
-        let likely = |reason: &Reason| reason.is_likely(since, exit);
+        let likely = |reason: &Reason| reason.is_likely(since, exit, ON_ITS_WAY);
         let hardly = self.hardly.filter(|reason| self.best.is_none() || likely(reason));
-        let seen =
-            self.seen.filter(likely).filter(|seen| hardly.is_none_or(|hardly| hardly.until() < seen.until()));
+        let all = self.seen.map_or(since, |seen| seen.until().max(since));
+        let alone = (self.joint && self.visit.waits).then(|| exit.saturating_sub(all));
+        let usual = alone.and_then(|ns| usual.took(thread, place, ns));
+        let least = usual.map_or(ON_ITS_WAY, |ns| ns.saturating_mul(TIMES).clamp(LATE, ON_ITS_WAY));
+        let seen = self.seen.filter(|seen| {
+            let joint = seen.kind == WaitKind::AllToAll;
+            seen.is_likely(since, exit, if joint { least } else { ON_ITS_WAY })
+        });
+        let seen = seen.filter(|seen| hardly.is_none_or(|hardly| hardly.until() < seen.until()));
         seen.or(hardly).or(self.best)
     }
 }
@@ -187,6 +206,8 @@ pub(crate) struct Ledger {
     pub(crate) meetings: Option<Meetings>,
     /// Who hears of what happens.
     pub(crate) steps: Steps,
+    /// What collective operations take where nobody is late.
+    usual: Usual,
 }
 
 impl Ledger {
@@ -198,6 +219,8 @@ impl Ledger {
             visit,
             open: 1,
             sends: 0,
+            receives: 0,
+            joint: false,
             best: None,
             hardly: None,
             seen: None,
@@ -221,7 +244,7 @@ impl Ledger {
     pub(crate) fn expect(&mut self, number: CallNumber, send: bool) {
         if let Some(call) = self.call(number) {
             call.open += 1;
-            call.sends += u32::from(send);
+            *if send { &mut call.sends } else { &mut call.receives } += 1;
         }
     }
 
@@ -235,7 +258,8 @@ impl Ledger {
     /// What it completes has met its other end, or the call has been read. A call that completes several things waits for
     /// the last.
     pub(crate) fn give(&mut self, number: CallNumber, send: bool, reason: Option<Reason>) {
-        let Some(call) = self.call(number) else { return };
+        let found = self.calls.get_mut(slot(number));
+        let Some(call) = found.filter(|c| c.serial == serial(number)) else { return };
         call.open -= 1;
         call.sends -= u32::from(send);
         if let Some(reason) = reason {
@@ -248,9 +272,11 @@ impl Ledger {
             }
             return;
         }
-        if let Some(reason) = call.reason() {
-            // A call that is waited for is no message that could have been taken before another.
+        if let Some(reason) = call.reason(&mut self.usual) {
+            // A call that is waited for is no message that could have been taken before another, and a call that needs several
+            // cannot do without the last.
             let older = match reason.certainty {
+                _ if call.receives > 1 => Some(None),
                 Certainty::Seen => Some(None),
                 Certainty::Sure | Certainty::Hardly => call.older.take().map(|older| *older),
             };

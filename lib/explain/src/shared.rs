@@ -220,6 +220,8 @@ impl Shared {
                     let rank = self.ledger.tracks[visit.thread as usize].place;
                     self.messages.older(rank, reason.cause.at)
                 })
+                // Of a wait in which it hardly was there it is not the cause.
+                && until.saturating_sub(older.cause.at) >= until.saturating_sub(visit.enter) / 2
             {
                 let told = self.ledger.tracks[visit.thread as usize].told;
                 let (thread, call) = (visit.thread, visit.call);

@@ -65,9 +65,9 @@ Examples:
   st-stat waits --by site --format csv app.st > waits.csv
 
 The kinds are Scalasca's, and \"late contribution\": a root that takes from all waits for the first of them (early reduce), and from then on for the \
-last. A message counts as in the wrong order only if the rank sends nothing between its wait and the receive of the older message, and not where the call takes whichever message comes first (MPI_Waitany and its like). A call \
+last. A message counts as in the wrong order only if the rank sends nothing between its wait and the receive of the older message, if that was there for half of the wait at least, and not where the call takes whichever message comes first (MPI_Waitany and its like) or completes several receives. A call \
 that completes several messages waits for the last. Libraries wait for more than they must, where data go through others or are too many to be kept: \
-a call of a collective operation that goes on for more than 1 ms beyond what it surely waits for, and ends soon after another rank has come, waits for that one (wait at NxN), and so does one end of a message of more than 4 kB for the call that completes the other. A wait that would end after its call is cut there; \
+a call of a collective operation that goes on for more than 1 ms beyond what it surely waits for (from the fourth call of a rank at a place on: four times what such calls take when nobody is late, and at least 50 µs), and ends soon after another rank has come, waits for that one (wait at NxN); so does one for the call that completes a large non-blocking operation on another rank, and so does one end of a message of more than 4 kB for the call that completes the other. A wait that would end after its call is cut there; \
 how many are is said: clocks disagree (st-sync). Where exact times have been folded it is told by what was kept of them (st-merge --waits), but for pairs: \
 sums by kind and site are exact, those of ranks about right.
 

@@ -314,3 +314,50 @@ fn who_computes_between_the_ends_of_a_long_message_holds_up_the_other() {
         }
     }
 }
+
+#[test]
+fn a_rank_that_is_late_by_less_than_a_millisecond_is_waited_for_where_calls_end_as_it_comes() {
+    // Rank 0 has nothing to wait for, but does: for rank 1. Or its calls take that long, and rank 1 comes at any time within them.
+    for (waits, counts) in [(true, STEPS - 3), (false, 0)] {
+        let step = std::cell::Cell::new(0);
+        let analysis = run(|m| {
+            let all = m.now(0) + 800_000;
+            step.set(step.get() + 1);
+            m.compute(1, if waits { 800_000 } else { 97_000 * step.get() % 800_000 });
+            let (late, root) = (m.now(1) + OWN, m.now(0));
+            let leaves = if waits { late } else { all };
+            m.record(0, names::MPI_Bcast, 3, vec![("root", vec![0])], root, leaves + OWN);
+            for me in 1..4 {
+                let enter = m.now(me);
+                m.record(me, names::MPI_Bcast, 3, vec![("root", vec![0])], enter, enter + OWN);
+            }
+            m.collective(names::MPI_Barrier, 0, 4);
+        });
+        let at = analysis.waits.culprits.iter().filter(|((kind, ..), _)| *kind == WaitKind::AllToAll);
+        assert_eq!(at.map(|(_, sum)| sum.count).sum::<u64>(), counts, "{waits}");
+    }
+}
+
+#[test]
+fn who_computes_between_the_ends_of_a_large_operation_holds_up_the_others() {
+    for (elements, counts) in [(1 << 16, 3 * STEPS), (10, 0)] {
+        let analysis = run(|m| {
+            let words = [("count", elements), ("request", 0)].map(|(name, word)| (name, vec![word]));
+            for me in 0..4 {
+                let enter = m.now(me);
+                m.record(me, names::MPI_Iallreduce, 1, words.to_vec(), enter, enter + OWN);
+            }
+            m.compute(1, 20_000_000);
+            let until = m.now(1);
+            for me in 0..4 {
+                let enter = m.now(me);
+                let done = [("requests", 0), ("completed", 0)].map(|(name, word)| (name, vec![word]));
+                m.record(me, names::MPI_Wait, 2, done.to_vec(), enter, until + OWN);
+            }
+            m.collective(names::MPI_Barrier, 0, 4);
+        });
+        let at = analysis.waits.culprits.iter().filter(|((kind, ..), _)| *kind == WaitKind::AllToAll);
+        let found: Vec<_> = at.map(|((_, _, by), sum)| (by.rank, sum.count)).collect();
+        assert_eq!(found, Vec::from_iter((counts > 0).then_some((1, counts))), "{elements}");
+    }
+}

@@ -390,7 +390,10 @@ impl Machine {
             let quiet = |m: &&Message| {
                 !self.ranks[c.rank].told.iter().any(|told| (c.number + 1..=m.received).contains(told))
             };
-            let kind = match oldest.filter(|_| kind == WaitKind::LateSender && c.orders).filter(quiet) {
+            let one = c.ends.iter().filter(|(_, sends)| !sends).count() < 2;
+            let there = |m: &&Message| until - m.sent.0 >= (until - c.enter) / 2;
+            let asks = kind == WaitKind::LateSender && c.orders && one;
+            let kind = match oldest.filter(|_| asks).filter(there).filter(quiet) {
                 Some(m) if m.from == who => WaitKind::WrongOrderSame,
                 Some(_) => WaitKind::WrongOrderOther,
                 None => kind,

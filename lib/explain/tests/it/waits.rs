@@ -191,6 +191,17 @@ fn planted_faults_are_found_at_their_places() {
         m.collective(names::MPI_Barrier, 0, 6);
     });
     assert!(order.0.waits.of(WaitKind::WrongOrderOther).ns.abs_diff(1_000_000_000) < 50_000_000);
+    // A message that comes just before the one that is waited for could not have been taken instead of waiting.
+    let together = planted(|m| {
+        late(m, 1);
+        m.message((1, 0), (false, [false, true]), false, [1, 2]);
+        late(m, 2);
+        m.compute(2, 50_000);
+        m.message((2, 0), EAGER, false, [3, 4]);
+        m.wait(0, 5, |_| true);
+        m.collective(names::MPI_Barrier, 0, 6);
+    });
+    assert_eq!(together.0.waits.of(WaitKind::WrongOrderOther).ns, 0);
     // What takes whichever message comes first asks for no order.
     let any = planted(|m| {
         m.message((1, 0), (false, [false, true]), false, [1, 2]);
