@@ -19,6 +19,8 @@ use crate::waits::WaitKind;
 struct Member {
     visit: Visit,
     part: Part,
+    /// Number of the operation.
+    serial: u64,
     /// The call that completes it, as far as that has been read.
     by: Option<CallNumber>,
     /// That is the call that begins it.
@@ -37,6 +39,7 @@ struct Member {
 
 #[derive(Debug)]
 struct Instance {
+    serial: u64,
     rule: Rule,
     root: Option<u32>,
     members: Vec<u32>,
@@ -54,6 +57,7 @@ pub(crate) struct Operations {
     /// Operations of each rank on each communicator.
     sequence: HashMap<(u32, u32), u64, FixedState>,
     joints: Joints,
+    serial: u64,
     pub(crate) disagreements: u64,
 }
 
@@ -77,8 +81,13 @@ impl Operations {
         };
         let (key, rule, is_root) = ((part.group, n), part.rule, part.root == Some((part.side, part.me)));
         ledger.tracks[visit.thread as usize].told = visit.call;
+        self.serial += 1;
+        let (serial, of_all) = (self.serial, narrow(of));
+        let fresh = || Instance { serial, rule, root: None, members: Vec::new(), of: of_all, joint: None };
+        let instance = self.open.entry(key).or_insert_with(fresh);
         let id: u32 = narrow(self.members.insert(Member {
             visit: *visit,
+            serial: instance.serial,
             part,
             by,
             blocks: by.is_some(),
@@ -91,9 +100,8 @@ impl Operations {
         ledger.steps.tell(RunStep::Join { thread: visit.thread, member: id, bytes: visit.bytes });
         if let Some(call) = by {
             ledger.expect(call, false);
+            tell_reach(visit, rule, instance.serial, &mut ledger.steps);
         }
-        let fresh = || Instance { rule, root: None, members: Vec::new(), of: narrow(of), joint: None };
-        let instance = self.open.entry(key).or_insert_with(fresh);
         if instance.rule != rule {
             self.disagreements += 1;
         }
@@ -129,8 +137,12 @@ impl Operations {
         let Some(member) = self.members.get_mut(id.to_usize()) else { return };
         member.by = Some(call);
         ledger.expect(call, false);
-        if let Some(joint) = member.joint {
+        let (joint, rule, serial) = (member.joint, member.part.rule, member.serial);
+        if let Some(joint) = joint {
             self.joints.complete(joint, Some(call), ledger);
+        }
+        if let Some(visit) = ledger.visit(call).copied() {
+            tell_reach(&visit, rule, serial, &mut ledger.steps);
         }
         self.tell(id, ledger);
     }
@@ -204,6 +216,16 @@ impl Operations {
             self.know(id, reason, ledger);
         }
         ledger.finished.extend(rest);
+    }
+}
+
+/// A call completes a part in an operation. Where not all give to all, who waits for one that has nothing for it depends on the way
+/// that data take.
+fn tell_reach(visit: &Visit, rule: Rule, serial: u64, steps: &mut Steps) {
+    let some = matches!(rule, Rule::Bcast | Rule::Scatter | Rule::Gather | Rule::Reduce | Rule::Scan);
+    // Nobody waits for others than neighbours.
+    if !matches!(rule, Rule::Neighbour | Rule::NeighbourV) {
+        steps.tell(visit.reaches_operation(serial, !some));
     }
 }
 

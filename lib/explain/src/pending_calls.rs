@@ -6,7 +6,7 @@ use slab::Slab;
 use st_model::num::{Exact as _, narrow};
 
 use crate::meetings::Meetings;
-use crate::predict::Steps;
+use crate::predict::{Reach, RunStep, Steps};
 use crate::usual::Usual;
 use crate::waits::{Sum, WaitKind};
 
@@ -28,6 +28,23 @@ pub(crate) struct Visit {
     pub(crate) call: u64,
     /// Bytes that it moves, as far as its own words say so.
     pub(crate) bytes: u64,
+}
+
+impl Visit {
+    /// It completes its end of a message.
+    pub(crate) fn reaches_message(&self, serial: u64) -> RunStep {
+        self.reaches(serial << 1, true)
+    }
+
+    /// It completes its part in a collective operation.
+    pub(crate) fn reaches_operation(&self, serial: u64, all: bool) -> RunStep {
+        self.reaches(serial << 1 | 1, all)
+    }
+
+    fn reaches(&self, group: u64, all: bool) -> RunStep {
+        let Self { thread, exit, waits, .. } = *self;
+        RunStep::Reach(Reach { thread, group, exit, waits, all })
+    }
 }
 
 /// The call of another thread that one waits for.

@@ -7,7 +7,9 @@ use st_model::project::Error;
 use st_model::section::Section;
 
 use crate::analysis::Analysis;
-use crate::predict::{Changed, Means, Model, Recorded, RunStep, Scenario, Steps, Summing, Walk};
+use crate::predict::{
+    Calls, Changed, Means, Model, Recorded, RunStep, Scenario, Seeing, Steps, Summing, Walk,
+};
 use crate::search::{Tell, analyse_steps};
 use crate::transfers::Transfers;
 
@@ -35,15 +37,14 @@ pub struct Prediction {
     steps: Vec<RunStep>,
     begin: i64,
     model: Model,
-    /// What calls take beyond waiting, ns.
-    own: Vec<i64>,
+    calls: Calls,
 }
 
 impl Prediction {
     /// Finds what happens in a trace with exact times, and a network that explains it.
     ///
     /// *Cost:* O(words + calls · log threads) time; memory: 40 bytes per call, and
-    /// 128 per message and per part in a collective operation.
+    /// 128 per message and 160 per part in a collective operation, and 64 more per message of more than 4 KiB.
     ///
     /// # Errors
     ///
@@ -53,12 +54,16 @@ impl Prediction {
         let model = told.measures().model();
         let Steps { nodes, kept, .. } = told;
         let steps = kept.unwrap_or_default();
-        let mut walk = Walk::new([model.network], Recorded::default(), nodes.clone());
+        let mut walk = Walk::new([model.network], Seeing::default(), nodes.clone());
         steps.iter().for_each(|step| walk.step(step));
         walk.finish();
-        let own = walk.pace.own();
+        let bound = walk.pace.bound;
+        let mut walk = Walk::new([model.network], Recorded::new(&bound), nodes.clone());
+        steps.iter().for_each(|step| walk.step(step));
+        walk.finish();
+        let calls = Calls { own: walk.pace.own(), bound };
         let begin = analysis.begin();
-        Ok((analysis, Self { nodes, steps, begin, model, own }))
+        Ok((analysis, Self { nodes, steps, begin, model, calls }))
     }
 
     /// The network that the trace was recorded on.
@@ -94,7 +99,7 @@ impl Prediction {
     fn some(&self, scenarios: &[Scenario], means: &Means) -> Vec<u64> {
         let Some(last) = scenarios.last() else { return Vec::new() };
         let lanes: [&Scenario; AT_ONCE] = std::array::from_fn(|k| scenarios.get(k).unwrap_or(last));
-        let pace = Changed::new(&self.model.network, &self.own, means, &lanes);
+        let pace = Changed::new(&self.model.network, &self.calls, means, &lanes);
         let mut walk = Walk::new(lanes.map(|s| s.network), pace, self.nodes.clone());
         self.steps.iter().for_each(|step| walk.step(step));
         let ends = walk.finish();

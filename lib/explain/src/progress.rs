@@ -50,6 +50,12 @@ impl Progress {
                 self.ends.insert(message, end);
             }
             Some(first) => {
+                let mut both = [first, end];
+                both.sort_by_key(|end| end.cause.at);
+                for End { call, .. } in both {
+                    let step = ledger.visit(call).map(|visit| visit.reaches_message(message));
+                    step.into_iter().for_each(|step| ledger.steps.tell(step));
+                }
                 ledger.suspect(call, end.waits_for(first));
                 ledger.give(first.call, true, Some(first.waits_for(end)));
             }

@@ -236,7 +236,7 @@ pub struct RankSums {
 }
 
 /// One thread index of the section's ranks.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Thread {
     /// Ranks that have this thread.
     pub ranks: RankList,
@@ -351,16 +351,7 @@ mod tests {
             let clock = Comparison { near: rank.into(), ..Comparison::default() };
             (rank, Column { clock, ..Column::default() })
         };
-        let thread = Thread {
-            ranks: RankList::default(),
-            tree: FlatTree::default(),
-            counts: Vec::new(),
-            params: Vec::new(),
-            lanes: LaneSum::default(),
-            sketches: Vec::new(),
-            sums: Vec::new(),
-            columns: [1, 4, 7].map(column).to_vec(),
-        };
+        let thread = Thread { columns: [1, 4, 7].map(column).to_vec(), ..Thread::default() };
         let near = |rank| thread.column(rank).map(|column| column.clock.near);
         assert_eq!([0, 1, 4, 5, 7, 8].map(near), [None, Some(1), Some(4), None, Some(7), None]);
     }

@@ -27,7 +27,9 @@ recorded. A message of n bytes reaches its receiver o + L + n\u{b7}G after the c
 between messages is left out, and so is contention). With more bytes than the eager limit it leaves when its receive is posted, and a call that completes \
 its send lasts until it has left. A collective operation takes a member ⌈log₂ members⌉\u{b7}(L + 2\u{b7}o) + n\u{b7}G from when the last of those that it waits for has come (a root, all, or those \
 before it: as for wait states), n being what it gives and takes, times a factor that is fitted. Tests and probes that find nothing are waiting. Files, \
-one-sided access and MPI itself take what they took.
+one-sided access and MPI itself take what they took. A call that completes a message or an operation and \
+ended soon after another rank's call that completes it began, 0.1 ms or more beyond what the model \
+explains, waits for that one, too.
 
 The network: L, o, G, the eager limit and the factor are fitted to the trace's own messages within and between nodes: those that a receiver waited for, calls that \
 send at most 1 KiB, blocking sends whose receive is posted late, and blocking collective operations. How far the run time by the model is \

@@ -5,19 +5,26 @@ use st_model::num::{Exact as _, float, rounded, saturate};
 use super::network::{Network, ns};
 use super::scenario::Scenario;
 use super::step::{Call, Does};
+use super::together::{Bound, Met};
 use super::walk::{Pace, Thread};
 
 /// A call whose time is not its own: a poll that finds nothing, or the end.
 const NONE: i64 = -1;
 
 /// Finds what calls take beyond waiting: each thread is where it was recorded, and waits as the model says.
-#[derive(Default, Debug)]
-pub(crate) struct Recorded {
+#[derive(Debug)]
+pub(crate) struct Recorded<'a> {
     /// Of each call, in the order of the steps, ns.
     own: Vec<i64>,
+    bound: &'a Bound,
 }
 
-impl Recorded {
+impl<'a> Recorded<'a> {
+    /// Calls that complete these ends wait for the others, too.
+    pub(crate) fn new(bound: &'a Bound) -> Self {
+        Self { own: Vec::new(), bound }
+    }
+
     fn leave(&mut self, thread: &Thread<1>) {
         let own = thread.call.and_then(|call| self.own.get_mut(call)).filter(|own| **own != NONE);
         own.into_iter().for_each(|own| *own = thread.last.saturating_sub(thread.clock[0]).max(0));
@@ -30,7 +37,9 @@ impl Recorded {
     }
 }
 
-impl Pace<1> for Recorded {
+impl Pace<1> for Recorded<'_> {
+    const TOGETHER: bool = true;
+
     fn enter(&mut self, thread: &mut Thread<1>, call: &Call) {
         self.leave(thread);
         self.own.push(if call.does == Does::Work { 0 } else { NONE });
@@ -39,6 +48,12 @@ impl Pace<1> for Recorded {
 
     fn end(&mut self, thread: &mut Thread<1>) {
         self.leave(thread);
+    }
+
+    fn met(&mut self, thread: &mut Thread<1>, met: &Met<'_, 1>) {
+        if self.bound.has(met.number) {
+            thread.no_sooner(0, met.at[0]);
+        }
     }
 }
 
@@ -133,6 +148,15 @@ impl Means {
     }
 }
 
+/// What is known of calls.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    /// What they take beyond waiting, ns.
+    pub(crate) own: Vec<i64>,
+    /// The ends of what they complete that wait for the others.
+    pub(crate) bound: Bound,
+}
+
 /// What becomes of the computation before the calls of a place.
 #[derive(Clone, Copy, Debug)]
 struct Change {
@@ -145,6 +169,7 @@ struct Change {
 pub(crate) struct Changed<'a, const K: usize> {
     /// What calls take beyond waiting, ns.
     own: &'a [i64],
+    bound: &'a Bound,
     means: &'a Means,
     /// Whether they take it.
     takes: [bool; K],
@@ -158,7 +183,7 @@ pub(crate) struct Changed<'a, const K: usize> {
 impl<'a, const K: usize> Changed<'a, K> {
     pub(crate) fn new(
         recorded: &Network,
-        own: &'a [i64],
+        calls: &'a Calls,
         means: &'a Means,
         scenarios: &[&Scenario; K],
     ) -> Self {
@@ -173,7 +198,8 @@ impl<'a, const K: usize> Changed<'a, K> {
             })
         };
         Self {
-            own,
+            own: &calls.own,
+            bound: &calls.bound,
             means,
             takes: scenarios.map(|s| s.calls),
             overhead: scenarios.map(|s| s.network.overhead - recorded.overhead),
@@ -193,6 +219,8 @@ impl<'a, const K: usize> Changed<'a, K> {
 }
 
 impl<const K: usize> Pace<K> for Changed<'_, K> {
+    const TOGETHER: bool = true;
+
     fn enter(&mut self, thread: &mut Thread<K>, call: &Call) {
         self.leave(thread);
         let gap = thread.gap(call);
@@ -209,6 +237,12 @@ impl<const K: usize> Pace<K> for Changed<'_, K> {
 
     fn end(&mut self, thread: &mut Thread<K>) {
         self.leave(thread);
+    }
+
+    fn met(&mut self, thread: &mut Thread<K>, met: &Met<'_, K>) {
+        if self.bound.has(met.number) {
+            (0..K).filter(|k| self.takes[*k]).for_each(|k| thread.no_sooner(k, met.at[k]));
+        }
     }
 }
 

@@ -36,6 +36,21 @@ pub(crate) struct Sending {
     pub(crate) message: bool,
 }
 
+/// The call that a thread is in completes its end of a message or an operation that may move only while others are in calls that
+/// complete theirs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reach {
+    pub(crate) thread: u32,
+    /// Which message or operation.
+    pub(crate) group: u64,
+    /// When the call ended.
+    pub(crate) exit: i64,
+    /// It waits: it is no test.
+    pub(crate) waits: bool,
+    /// All wait for all if one does.
+    pub(crate) all: bool,
+}
+
 /// A step. Ends of messages and parts in operations have numbers, which are used again once nothing more is said of
 /// them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,4 +77,6 @@ pub(crate) enum RunStep {
     To { member: u32, of: u32 },
     /// It completes its part.
     Leave(u32),
+    /// A call completes its end of what may move only while others do.
+    Reach(Reach),
 }

@@ -7,6 +7,7 @@ use st_model::num::{Exact as _, narrow};
 
 use super::network::Network;
 use super::step::{Call, RunStep, Sending};
+use super::together::{Met, Together};
 
 /// A thread.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,10 @@ pub(crate) struct Thread<const K: usize> {
     pub(crate) number: u32,
     /// Where it is, under each condition: when it entered its call, or what that waited for has come, ns.
     pub(crate) clock: [i64; K],
+    /// When it entered its call.
+    entered: [i64; K],
+    /// The same as recorded.
+    enter: i64,
     /// The recorded end of its last call.
     pub(crate) last: i64,
     /// The call that it is in, by its number among all.
@@ -30,13 +35,16 @@ impl<const K: usize> Thread<K> {
         call.enter.saturating_sub(self.last).max(0)
     }
 
-    fn no_sooner(&mut self, k: usize, time: i64) {
+    pub(crate) fn no_sooner(&mut self, k: usize, time: i64) {
         self.clock[k] = self.clock[k].max(time);
     }
 }
 
 /// How long threads compute, and what calls take beyond waiting.
 pub(crate) trait Pace<const K: usize> {
+    /// Whether it asks for what moves only while all are in MPI.
+    const TOGETHER: bool = false;
+
     /// A thread leaves its last call, if there is one, and enters the next.
     fn enter(&mut self, thread: &mut Thread<K>, call: &Call);
     /// A thread leaves its last call.
@@ -49,6 +57,8 @@ pub(crate) trait Pace<const K: usize> {
     fn sent(&mut self, _message: &Sent<K>, _posted: &[i64; K]) {}
     /// A thread completes its part in a collective operation.
     fn left(&mut self, _thread: &Thread<K>, _part: &PredictedPart<K>) {}
+    /// A thread is about to leave a call that completes its end of something.
+    fn met(&mut self, _thread: &mut Thread<K>, _met: &Met<'_, K>) {}
 }
 
 /// Threads compute as recorded; calls take nothing beyond waiting.
@@ -122,6 +132,7 @@ pub(crate) struct Walk<const K: usize, P> {
     receives: Vec<Option<Posted<K>>>,
     members: Vec<Option<PredictedPart<K>>>,
     gathered: Gathered<K>,
+    together: Together<K>,
     calls: usize,
 }
 
@@ -149,6 +160,7 @@ impl<const K: usize, P: Pace<K>> Walk<K, P> {
             receives: Vec::new(),
             members: Vec::new(),
             gathered: Gathered::NONE,
+            together: Together::default(),
             calls: 0,
         };
         nodes.into_iter().for_each(|node| walk.add_thread(node));
@@ -157,7 +169,10 @@ impl<const K: usize, P: Pace<K>> Walk<K, P> {
 
     pub(crate) fn add_thread(&mut self, node: u32) {
         let number = narrow(self.threads.len());
-        self.threads.push(Thread { number, clock: [0; K], last: 0, call: None, ends: 0, node, begun: false });
+        let (clock, entered) = ([0; K], [0; K]);
+        let thread =
+            Thread { number, clock, entered, enter: 0, last: 0, call: None, ends: 0, node, begun: false };
+        self.threads.push(thread);
     }
 
     /// The next step.
@@ -170,7 +185,10 @@ impl<const K: usize, P: Pace<K>> Walk<K, P> {
             }
             RunStep::Call(call) => {
                 let thread = &mut self.threads[call.thread as usize];
+                let Self { together, pace, .. } = self;
+                together.leave(thread.number, thread.last, |met| pace.met(thread, met));
                 self.pace.enter(thread, &call);
+                (thread.entered, thread.enter) = (thread.clock, call.enter);
                 (thread.last, thread.ends, thread.call) = (call.exit, 0, Some(self.calls));
                 self.calls += 1;
             }
@@ -203,6 +221,13 @@ impl<const K: usize, P: Pace<K>> Walk<K, P> {
                 let thread = &mut self.threads[part.thread as usize];
                 (0..K).for_each(|k| thread.no_sooner(k, part.ready[k]));
                 self.pace.left(thread, &part);
+            }
+            RunStep::Reach(what) => {
+                let thread = &self.threads[what.thread as usize];
+                // A call that was over before the other one came did not need it.
+                if P::TOGETHER && thread.last == what.exit {
+                    self.together.reach(&what, thread.enter, thread.entered);
+                }
             }
         }
     }
@@ -262,9 +287,10 @@ impl<const K: usize, P: Pace<K>> Walk<K, P> {
 
     /// Nothing comes any more: when the last thread is at its end, under each condition, ns.
     pub(crate) fn finish(&mut self) -> [i64; K] {
-        let Self { threads, pace, .. } = self;
+        let Self { threads, pace, together, .. } = self;
         let mut last: Option<[i64; K]> = None;
         for thread in threads.iter_mut().filter(|t| t.begun) {
+            together.leave(thread.number, thread.last, |met| pace.met(thread, met));
             pace.end(thread);
             let last = last.get_or_insert(thread.clock);
             (0..K).for_each(|k| last[k] = last[k].max(thread.clock[k]));

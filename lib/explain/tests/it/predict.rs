@@ -331,3 +331,132 @@ fn messages_that_all_wait_for_late_receivers_do_so_in_what_is_predicted() {
     assert!(near(float(times[0]), float(analysis.run()), 1.0), "{times:?}");
     assert!(near(float(times[1]), float(times[0]) / 4.0, 2.0), "{times:?}");
 }
+
+/// What two ranks do side by side in each turn: time to compute before something begins and before it is completed, ns.
+type Turn = [[i64; 2]; 2];
+
+/// What they do together.
+#[derive(Clone, Copy, Debug)]
+enum Held {
+    /// Long messages to each other, which move while both are where they wait for them.
+    Messages,
+    /// A non-blocking operation of which that is true.
+    Operation,
+    /// A long broadcast, which its root leaves when the other one has it.
+    Broadcast,
+}
+
+/// Both are in calls until the later one is in its call, and a while longer.
+const MOVES: i64 = 60_000;
+
+fn held(held: Held, turns: impl IntoIterator<Item = Turn>) -> Vec<Section> {
+    let mut machine = Machine::new(2);
+    let none = || vec![st_model::values::NONE; 2];
+    for turn in turns {
+        for (me, [before, beside]) in turn.into_iter().enumerate() {
+            machine.compute(me, before);
+            let (now, peer) = (machine.now(me), vec![i64::try_from(1 - me).unwrap()]);
+            let words = |slot, request| {
+                vec![(slot, peer.clone()), ("count", vec![200_000]), ("request", vec![request])]
+            };
+            match held {
+                Held::Messages => {
+                    machine.record(me, names::MPI_Irecv, 1, words("source", 0), now, now);
+                    machine.record(me, names::MPI_Isend, 2, words("dest", 1), now, now);
+                }
+                Held::Operation => {
+                    let words = vec![("count", vec![200_000]), ("request", vec![0])];
+                    machine.record(me, names::MPI_Iallreduce, 1, words, now, now);
+                }
+                Held::Broadcast => {}
+            }
+            machine.compute(me, beside);
+        }
+        let exit = machine.now(0).max(machine.now(1)) + MOVES;
+        for me in 0..2 {
+            let now = machine.now(me);
+            match held {
+                Held::Messages => {
+                    let words = vec![
+                        ("n", vec![2]),
+                        ("requests", vec![0, 1]),
+                        ("completed", vec![0, 1]),
+                        ("source", vec![i64::try_from(1 - me).unwrap(), st_model::values::NONE]),
+                        ("tag", vec![0, st_model::values::NONE]),
+                        ("bytes", vec![800_000, st_model::values::NONE]),
+                    ];
+                    machine.record(me, names::MPI_Waitall, 3, words, now, exit);
+                }
+                Held::Operation => {
+                    let request = || vec![0];
+                    let mut words =
+                        vec![("request", request()), ("requests", request()), ("completed", request())];
+                    words.extend(["source", "tag", "bytes"].map(|slot| (slot, none()[..1].to_vec())));
+                    machine.record(me, names::MPI_Wait, 3, words, now, exit);
+                }
+                Held::Broadcast => {
+                    let words = vec![("count", vec![200_000]), ("root", vec![0])];
+                    machine.record(me, names::MPI_Bcast, 3, words, now, exit);
+                }
+            }
+        }
+    }
+    machine.finish().0
+}
+
+#[test]
+fn what_moves_only_while_both_are_in_mpi_does_so_in_what_is_predicted() {
+    // Rank 1 is late; where computation before the beginning is balanced, rank 0 is; what is faster may be neither's.
+    let turn = [[2_000_000, 7_000_000], [8_000_000, 2_000_000]];
+    let each = |change: &dyn Fn(&mut Turn)| {
+        let mut turn = turn;
+        change(&mut turn);
+        vec![turn; 20]
+    };
+    for what in [Held::Messages, Held::Operation, Held::Broadcast] {
+        let sections = held(what, each(&|_| ()));
+        let (analysis, prediction) = Prediction::of(&sections, &|_| ()).unwrap();
+        let base = Scenario::on(prediction.model().network);
+        let mean = |turn: &mut Turn, n: usize| {
+            let mean = i64::midpoint(turn[0][n], turn[1][n]);
+            turn.iter_mut().for_each(|rank| rank[n] = mean);
+        };
+        let mut cases = vec![(base.clone(), held(what, each(&|_| ())))];
+        if matches!(what, Held::Broadcast) {
+            let even = Scenario { balanced: [place_of(&analysis, 3)].into(), ..base.clone() };
+            cases.push((even, held(what, each(&|turn| [0, 1].into_iter().for_each(|n| mean(turn, n))))));
+        } else {
+            for (n, site) in [(0, 1), (1, 3)] {
+                let place = place_of(&analysis, site);
+                let even = Scenario { balanced: [place].into(), ..base.clone() };
+                cases.push((even, held(what, each(&|turn| mean(turn, n)))));
+                let quick = Scenario { faster: [(place, 2.0)].into(), ..base.clone() };
+                let half = |turn: &mut Turn| turn.iter_mut().for_each(|rank| rank[n] /= 2);
+                cases.push((quick, held(what, each(&half))));
+            }
+        }
+        let (scenarios, truths): (Vec<Scenario>, Vec<Vec<Section>>) = cases.into_iter().unzip();
+        let said = prediction.times(&scenarios);
+        let takes: Vec<u64> = truths.iter().map(|truth| analyse(truth, &|_| ()).unwrap().run()).collect();
+        let right = said.iter().zip(&takes).all(|(said, takes)| near(float(*said), float(*takes), 1.0));
+        assert!(right, "{what:?}: {said:?}, not {takes:?}");
+    }
+}
+
+#[test]
+fn who_has_not_waited_for_the_other_one_to_be_in_mpi_does_not_in_what_is_predicted() {
+    // Rank 1 leaves long before rank 0 is in its call, or long after: data move by themselves.
+    for takes in [1_000_000, 9_000_000] {
+        let mut cluster = Cluster::new(2, network(0.0, 0.0, float(takes) / 800_000.0, 4096));
+        for _ in 0..20 {
+            cluster.machine.compute(0, 100_000);
+            cluster.ring(800_000, 2_000_000, 3);
+            cluster.machine.compute(0, 2_000_000);
+        }
+        let sections = cluster.machine.finish().0;
+        let (analysis, prediction) = Prediction::of(&sections, &|_| ()).unwrap();
+        let base = Scenario::on(prediction.model().network);
+        let said = prediction.times(&[base])[0];
+        assert!(near(float(said), float(analysis.run()), 1.0), "{said}, not {}", analysis.run());
+    }
+}
