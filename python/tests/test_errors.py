@@ -44,9 +44,13 @@ def test_what_is_not_there_is_refused(traces):
         ({"phase": 1}, "the program does not call MPI_Pcontrol"),
         ({"start": 1e6}, "^start 1000000: the run ends after"),
         ({"start": 2.0, "end": 1.0}, "^start is not before end"),
+        ({"start": "1s"}, "^start: '1s': seconds are a number"),
+        ({"end": float("nan")}, "^end: nan: seconds are a number"),
+        ({"ranks": [0, -1]}, "^ranks: -1: ranks count from 0"),
     ]:
         with pytest.raises(st.UsageError, match=text):
             t.events(**asked)
+    assert t.events(columns="rank").column_names == ["rank"]
     with pytest.raises(ValueError, match="ranks: x"):
         t.events(ranks="x")
     with pytest.raises(st.UsageError, match="by"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
@@ -69,9 +70,24 @@ def _texts(names: Optional[Names]) -> List[str]:
 def _ranks(ranks: Optional[Ranks]) -> Union[str, List[int], None]:
     if ranks is None or isinstance(ranks, str):
         return ranks
-    if isinstance(ranks, (int, np.integer)):
-        return [int(ranks)]
-    return [int(rank) for rank in ranks]
+    numbers = [int(ranks)] if isinstance(ranks, (int, np.integer)) else [int(rank) for rank in ranks]
+    for rank in numbers:
+        if rank < 0:
+            raise _st.UsageError(f"ranks: {rank}: ranks count from 0")
+    return numbers
+
+
+def _seconds(name: str, time: Optional[float]) -> Optional[float]:
+    """A time of the run; anything but a number of seconds is refused by name."""
+    if time is None:
+        return None
+    try:
+        seconds = math.nan if isinstance(time, str) else float(time)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise _st.UsageError(f"{name}: {time!r}: seconds are a number")
+    return seconds
 
 
 class Trace:
@@ -131,17 +147,17 @@ class Trace:
         functions: Optional[Names] = None,
         sites: Optional[Names] = None,
         phase: Optional[int] = None,
-        columns: Optional[Iterable[str]] = None,
+        columns: Union[str, Iterable[str], None] = None,
     ) -> pa.Table:
         asked = {
             "ranks": _ranks(ranks),
-            "start": start,
-            "end": end,
+            "start": _seconds("start", start),
+            "end": _seconds("end", end),
             "functions": _texts(functions),
             "sites": _texts(sites),
             "phase": phase,
         }
-        wanted = None if columns is None else list(columns)
+        wanted = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
         table = pa.table(self._inner.table(name, asked, wanted)).unify_dictionaries()
         return table if wanted is None else table.select(wanted)
 
@@ -154,7 +170,7 @@ class Trace:
         functions: Optional[Names] = None,
         sites: Optional[Names] = None,
         phase: Optional[int] = None,
-        columns: Optional[Iterable[str]] = None,
+        columns: Union[str, Iterable[str], None] = None,
     ) -> pa.Table:
         """Calls, by rank, thread and position; ``columns`` are those of the table ``events`` of st-convert(1), all unless chosen."""
         return self._table("events", ranks, start, end, functions, sites, phase, columns)
@@ -168,7 +184,7 @@ class Trace:
         functions: Optional[Names] = None,
         sites: Optional[Names] = None,
         phase: Optional[int] = None,
-        columns: Optional[Iterable[str]] = None,
+        columns: Union[str, Iterable[str], None] = None,
     ) -> pa.Table:
         """Messages of which the calls of both ends are chosen: those that send, post the receive and complete it."""
         return self._table("messages", ranks, start, end, functions, sites, phase, columns)
@@ -182,7 +198,7 @@ class Trace:
         functions: Optional[Names] = None,
         sites: Optional[Names] = None,
         phase: Optional[int] = None,
-        columns: Optional[Iterable[str]] = None,
+        columns: Union[str, Iterable[str], None] = None,
     ) -> pa.Table:
         """Wait states one by one, of the calls that are chosen: who waits where, how long, and for whom. :meth:`waits` has their sums."""
         return self._table("waits", ranks, start, end, functions, sites, phase, columns)

@@ -271,7 +271,7 @@ impl Words<'_> {
             return String::new();
         }
         let share = Cell::percent(self.queued().into(), self.whole.max(self.queued()).into()).text;
-        format!("; for {share} of it they were ready to run and had no processor")
+        format!("; {share} of it they were ready to run and had no processor")
     }
 
     /// Where, why, and how sure.
