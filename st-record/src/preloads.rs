@@ -29,7 +29,7 @@ const STARTERS: [Starter; 9] = [
     Starter::new(ENV, &["-u", "--unset", "-C", "--chdir"], 0),
     Starter::new("nice", &["-n", "--adjustment"], 0),
     Starter::new("nohup", &[], 0),
-    Starter::new("numactl", &["-C", "-N", "-m", "-i", "-p"], 0),
+    Starter::new("numactl", NUMACTL, 0),
     Starter::new("setsid", &[], 0),
     Starter::new("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
     Starter::new("taskset", &[], 1),
@@ -38,6 +38,19 @@ const STARTERS: [Starter; 9] = [
 ];
 
 const ENV: &str = "env";
+
+const NUMACTL: &[&str] = &[
+    "-C",
+    "--physcpubind",
+    "-N",
+    "--cpunodebind",
+    "-m",
+    "--membind",
+    "-i",
+    "--interleave",
+    "-p",
+    "--preferred",
+];
 
 /// A command's words in which the recorder comes before what its ranks are told to preload. `all` is what they preload otherwise,
 /// the recorder first.

@@ -45,7 +45,7 @@ impl Lengths {
         }
         let mut few = Few { waits: 0, ns: 0, calls };
         for sum in self.0.iter().rev() {
-            if few.ns >= all / 100 * MOST {
+            if u128::from(few.ns) * 100 >= u128::from(all) * u128::from(MOST) {
                 break;
             }
             (few.waits, few.ns) = (few.waits + sum.count, few.ns + sum.ns);

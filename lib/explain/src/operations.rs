@@ -106,9 +106,12 @@ impl Operations {
             self.disagreements += 1;
         }
         instance.members.push(id);
-        if by.is_none() && !matches!(rule, Rule::Neighbour | Rule::NeighbourV) {
-            let joint = *instance.joint.get_or_insert_with(|| self.joints.begin(instance.of));
-            if i64::try_from(visit.bytes).is_ok_and(needs_both) {
+        if (by.is_none() || instance.joint.is_some()) && !matches!(rule, Rule::Neighbour | Rule::NeighbourV) {
+            // Those that have come before the first that another call completes are complete.
+            let joint = *instance.joint.get_or_insert_with(|| {
+                self.joints.begin(instance.of.saturating_sub(narrow(instance.members.len() - 1)))
+            });
+            if by.is_none() && i64::try_from(visit.bytes).is_ok_and(needs_both) {
                 self.members[id.to_usize()].joint = Some(joint);
             } else {
                 self.joints.complete(joint, None, ledger);

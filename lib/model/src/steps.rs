@@ -106,8 +106,12 @@ impl Budget {
     ///
     /// If that is more than is left.
     pub fn spend_threads(&self, section: &Section, of: Option<&RankList>) -> Result<(), Exceeded> {
+        // The shorter list is gone through: a few bytes may name all ranks that there can be.
+        let common =
+            |few: &RankList, many: &RankList| few.iter().filter(|rank| many.contains(*rank)).count().to_u64();
         let wanted = |ranks: &RankList| match of {
-            Some(of) => ranks.iter().filter(|rank| of.contains(*rank)).count().to_u64(),
+            Some(of) if of.len() < ranks.len() => common(of, ranks),
+            Some(of) => common(ranks, of),
             None => ranks.len(),
         };
         let threads =

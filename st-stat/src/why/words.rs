@@ -320,7 +320,7 @@ impl Words<'_> {
             text = format!("{text}, for {}", self.place(first.place));
         }
         if let Some(Few { waits, ns, calls }) = few {
-            let part = Cell::percent(ns.into(), f.cost.into()).text;
+            let part = Cell::percent(ns.min(f.cost).into(), f.cost.into()).text;
             let [waits, calls] = [waits, calls].map(grouped);
             text = format!("{text}; {part} in {waits} of {calls} calls");
         }

@@ -50,8 +50,8 @@ impl Pace<1> for Recorded<'_> {
         self.leave(thread);
     }
 
-    fn met(&mut self, thread: &mut Thread<1>, met: &Met<'_, 1>) {
-        if self.bound.has(met.number) {
+    fn met(&mut self, thread: &mut Thread<1>, met: &Met<1>) {
+        if self.bound.has(met) {
             thread.no_sooner(0, met.at[0]);
         }
     }
@@ -239,8 +239,8 @@ impl<const K: usize> Pace<K> for Changed<'_, K> {
         self.leave(thread);
     }
 
-    fn met(&mut self, thread: &mut Thread<K>, met: &Met<'_, K>) {
-        if self.bound.has(met.number) {
+    fn met(&mut self, thread: &mut Thread<K>, met: &Met<K>) {
+        if self.bound.has(met) {
             (0..K).filter(|k| self.takes[*k]).for_each(|k| thread.no_sooner(k, met.at[k]));
         }
     }

@@ -14,20 +14,20 @@ pub(crate) struct Seeing {
     /// When the last other call was entered that completes what the call does that is left.
     until: Option<i64>,
     /// Ends that wait if it has waited.
-    numbers: Vec<usize>,
+    ends: Vec<Met<1>>,
 }
 
 impl Seeing {
     /// As in the search for waits, it has if it ends soon after the last other one was entered.
     fn leave(&mut self, thread: &Thread<1>) {
-        let (numbers, until) = (self.numbers.drain(..), self.until.take());
+        let (ends, until) = (self.ends.drain(..), self.until.take());
         let [since] = thread.clock;
         let seen = |until: &i64| {
             let more = until.saturating_sub(since);
             more >= LEAST && (0..=more / 4).contains(&thread.last.saturating_sub(*until))
         };
         if until.is_some_and(|until| seen(&until)) {
-            numbers.for_each(|number| self.bound.add(number));
+            ends.for_each(|end| self.bound.add(&end));
         }
     }
 }
@@ -44,8 +44,8 @@ impl Pace<1> for Seeing {
         self.leave(thread);
     }
 
-    fn met(&mut self, _: &mut Thread<1>, met: &Met<'_, 1>) {
+    fn met(&mut self, _: &mut Thread<1>, met: &Met<1>) {
         self.until = self.until.max(Some(met.at[0]));
-        self.numbers.extend(met.with.iter().map(|end| end.number));
+        self.ends.push(*met);
     }
 }

@@ -11,9 +11,9 @@ use super::step::Reach;
 
 /// A call that completes its end of something.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reached<const K: usize> {
+struct Reached<const K: usize> {
     /// Its number among all.
-    pub(crate) number: usize,
+    number: usize,
     /// When it was entered.
     recorded: i64,
     /// When it and all before it have been entered, under each condition.
@@ -39,14 +39,14 @@ struct Group<const K: usize> {
 }
 
 /// What a call that is left completes.
-#[derive(Debug)]
-pub(crate) struct Met<'a, const K: usize> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Met<const K: usize> {
     /// The number of its end.
     pub(crate) number: usize,
     /// When all that were entered before it was left have been entered.
     pub(crate) at: [i64; K],
-    /// Ends that wait for each other if this one waits.
-    pub(crate) with: &'a [Reached<K>],
+    /// The number of the first end of those that wait for each other if this one waits.
+    pub(crate) first: Option<usize>,
 }
 
 /// All that is under way.
@@ -78,15 +78,15 @@ impl<const K: usize> Together<K> {
     }
 
     /// A thread leaves its call, which ended then as recorded.
-    pub(crate) fn leave(&mut self, thread: u32, exit: i64, mut meet: impl FnMut(&Met<'_, K>)) {
+    pub(crate) fn leave(&mut self, thread: u32, exit: i64, mut meet: impl FnMut(&Met<K>)) {
         let Some(ends) = self.ends.get_mut(thread.to_usize()) else { return };
         for End { group: id, index, waits, all } in ends.drain(..) {
             let Some(group) = self.groups.get_mut(&id) else { continue };
             let reached = &group.reached;
             let n = reached.partition_point(|other| other.recorded <= exit).max(index + 1);
-            let with = if all { &reached[..n] } else { &reached[index..=index] };
             if waits {
-                meet(&Met { number: reached[index].number, at: reached[n - 1].at, with });
+                let first = all.then_some(reached[0].number);
+                meet(&Met { number: reached[index].number, at: reached[n - 1].at, first });
             }
             group.inside -= 1;
             if group.inside == 0 {
@@ -96,16 +96,36 @@ impl<const K: usize> Together<K> {
     }
 }
 
-/// Ends of which it has been seen that they wait for the others, by number.
+/// Ends of which it has been seen that they wait for the others: by number, and those that all do by that of the first.
 #[derive(Default, Debug)]
-pub(crate) struct Bound(Vec<bool>);
+pub(crate) struct Bound {
+    ends: Numbers,
+    all: Numbers,
+}
 
 impl Bound {
-    pub(crate) fn has(&self, number: usize) -> bool {
+    pub(crate) fn has<const K: usize>(&self, met: &Met<K>) -> bool {
+        self.ends.has(met.number) || met.first.is_some_and(|first| self.all.has(first))
+    }
+
+    pub(crate) fn add<const K: usize>(&mut self, met: &Met<K>) {
+        match met.first {
+            Some(first) => self.all.add(first),
+            None => self.ends.add(met.number),
+        }
+    }
+}
+
+/// Some numbers.
+#[derive(Default, Debug)]
+struct Numbers(Vec<bool>);
+
+impl Numbers {
+    fn has(&self, number: usize) -> bool {
         self.0.get(number).copied().unwrap_or_default()
     }
 
-    pub(crate) fn add(&mut self, number: usize) {
+    fn add(&mut self, number: usize) {
         if self.0.len() <= number {
             self.0.resize(number + 1, false);
         }

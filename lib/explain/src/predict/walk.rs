@@ -58,7 +58,7 @@ pub(crate) trait Pace<const K: usize> {
     /// A thread completes its part in a collective operation.
     fn left(&mut self, _thread: &Thread<K>, _part: &PredictedPart<K>) {}
     /// A thread is about to leave a call that completes its end of something.
-    fn met(&mut self, _thread: &mut Thread<K>, _met: &Met<'_, K>) {}
+    fn met(&mut self, _thread: &mut Thread<K>, _met: &Met<K>) {}
 }
 
 /// Threads compute as recorded; calls take nothing beyond waiting.

@@ -1,4 +1,5 @@
-//! Functions whose words depend on what they are passed and on nothing else: what is compared to know them again.
+//! Functions whose words depend on what they are passed, and on what they bring, which is read each time: what is compared to know them
+//! again.
 
 use super::{ArgumentCache, Params, argument};
 use proc_macro2::TokenStream;
@@ -76,6 +77,7 @@ impl Params<'_> {
                     words = 3;
                 }
                 "outint" | "outaint" | "outcount64" | "outpeer" | "outcompare" | "flag" if outs.is_none() => {
+                    known.extend(quote!(#place = #from;));
                     brought.push((at, self.brought(p, &a)));
                 }
                 _ => return None,
