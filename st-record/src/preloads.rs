@@ -175,8 +175,8 @@ mod tests {
                 "mpirun -n 2 /usr/bin/timeout -k 5 10 env -u A -- LD_PRELOAD=/r.so:/a.so nice sh LD_PRELOAD=/b",
             ),
             (
-                "mpirun taskset -c 0-3 numactl -m 0 stdbuf -oL time -f %e env LD_PRELOAD=/a.so ./app",
-                "mpirun taskset -c 0-3 numactl -m 0 stdbuf -oL time -f %e env LD_PRELOAD=/r.so:/a.so ./app",
+                "mpirun taskset -c 0-3 numactl --membind 0 stdbuf -oL time -f %e env LD_PRELOAD=/a.so ./app",
+                "mpirun taskset -c 0-3 numactl --membind 0 stdbuf -oL time -f %e env LD_PRELOAD=/r.so:/a.so ./app",
             ),
             (
                 "env A=1 env LD_PRELOAD=/a.so ./app -x LD_PRELOAD=/b",

@@ -8,7 +8,7 @@
 //!
 //! What makes this exact: all of a step's calls are such that their words depend on arguments, on the tables of handles, on
 //! the outstanding requests, and on what they bring (answers, statuses), which is read each time. A call that always repeats is one only
-//! where it is made once, and has never been made twice in a row. No step changes the tables. The requests are those of the round before, because
+//! where it is made once, as it has been for long. No step changes the tables. The requests are those of the round before, because
 //! a round counts as learned only if it completes all requests that it makes and no others. While the steps are followed
 //! the book of requests stays as it was when the round began; before anything else happens, it is made up for
 //! ([`ArgumentCache::make_up`]).

@@ -76,6 +76,7 @@ mod queued;
 mod real;
 mod requests;
 mod run;
+mod series;
 mod settings;
 mod shared_objects;
 mod state;

@@ -122,6 +122,33 @@ impl Series {
     }
 }
 
+/// How sure it is that a call that always repeats is made once at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Several {
+    /// So often it has to be made once before that is taken for its habit.
+    singles: u32,
+    /// How often that had to be when it was made several times in a row last.
+    needed: u32,
+}
+
+impl Several {
+    /// It has been made again: the habit is believed later than the last time.
+    pub(crate) fn again(&mut self) {
+        self.needed = (self.needed * 4).clamp(64, 1 << 20);
+        self.singles = self.needed;
+    }
+
+    /// It has been made once.
+    pub(crate) fn once(&mut self) {
+        self.singles = self.singles.saturating_sub(1);
+    }
+
+    /// Whether making it several times in a row is no habit of it.
+    pub(crate) fn is_single(&self) -> bool {
+        self.singles == 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +165,19 @@ mod tests {
         s.close();
         assert!(!s.grow(1, &[5, 1], 11, 12));
         assert_eq!((s.again(12), s.times(), s.exit), (None, None, 11));
+    }
+
+    #[test]
+    fn who_repeats_is_believed_later_each_time() {
+        let mut habit = Several::default();
+        assert!(habit.is_single());
+        for singles in [64, 256, 1024] {
+            habit.again();
+            (1..singles).for_each(|_| habit.once());
+            assert!(!habit.is_single());
+            habit.once();
+            assert!(habit.is_single());
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::maker::Maker;
 use crate::message::warn;
 use crate::numbered::Minor;
 use crate::output::{Output, Rest};
-use crate::polls::Repeat;
+use crate::polls::{Repeat, Several};
 use crate::python::{ModuleNumbers, PythonSites};
 use crate::queued::Queued;
 use crate::requests::Requests;
@@ -28,7 +28,7 @@ use st_model::columns::Chunk;
 use st_model::num::narrow;
 use st_model::section::Sym;
 use st_unwind::{Registers, SiteId, SiteInterner, UnknownPython, Unwinder};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,8 +86,8 @@ pub(crate) struct State {
     similar_sites: HashMap<(u32, CallId), u32, FixedState>,
     /// By site, in that table: the function last called from it without error, and its symbol.
     symbols: Vec<(CallId, Sym)>,
-    /// Symbols of calls that have repeated.
-    several: HashSet<Sym, FixedState>,
+    /// Symbols of calls that always repeat and have been made several times in a row.
+    pub(crate) several: HashMap<Sym, Several, FixedState>,
 }
 
 impl State {
@@ -126,7 +126,7 @@ impl State {
             site_indices: Vec::new(),
             similar_sites: HashMap::default(),
             symbols: Vec::new(),
-            several: HashSet::default(),
+            several: HashMap::default(),
         }
     }
 
@@ -266,7 +266,7 @@ impl State {
     /// Writes a chunk of exact times, and begins the journal's next region if the last is full. Nearly always there is neither, and
     /// measuring what that takes would take longer than the call.
     #[inline]
-    fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
+    pub(crate) fn settle(&mut self, index: usize, chunk: Option<Box<Chunk>>, full: bool) {
         if chunk.is_some() || full {
             self.dear(|state| state.put_away(index, chunk, full));
         }
@@ -280,39 +280,6 @@ impl State {
         if full {
             self.snapshot();
         }
-    }
-
-    /// Takes a call that may be part of a series, if it is. One that always repeats, but that the loop in progress makes once here
-    /// and never has made twice in a row, is none: it need not wait for what comes next, and the loop can be followed. So the first
-    /// series of such a site may begin with one call that is an event of its own.
-    fn grow(&mut self, thread: usize, sym: Sym, event: &Event) -> bool {
-        let t = &mut self.threads[thread];
-        let repeats = event.error == 0 && (t.failed || event.repeat == Repeat::Always);
-        t.words.push(1);
-        if !repeats {
-            return false;
-        }
-        if t.series.grow(sym, &t.words, event.enter, event.exit) {
-            if event.repeat == Repeat::Always && t.series.times() == Some(2) {
-                self.several.insert(sym);
-            }
-            if let Some(j) = &self.journal {
-                j.grown(t.index, t.series.words.last().copied().unwrap_or(1), event.exit);
-            }
-            return true;
-        }
-        self.flush(thread);
-        let t = &mut self.threads[thread];
-        if event.repeat == Repeat::Always {
-            if self.recorder.last_symbol(t.index) == Some(sym) {
-                self.several.insert(sym);
-            } else if !self.several.contains(&sym) && self.recorder.expects(t.index, sym, &t.words) {
-                return false;
-            }
-        }
-        t.series.begin(sym, &t.words, event.enter, event.exit);
-        self.note_series(thread);
-        true
     }
 
     /// The event's symbol. A site nearly always calls one function.
@@ -335,34 +302,9 @@ impl State {
         }
     }
 
-    /// Ends the thread's series, if there is one.
-    pub(crate) fn flush(&mut self, thread: usize) {
-        if self.threads[thread].series.is_open() {
-            let mut series = std::mem::take(&mut self.threads[thread].series);
-            series.close();
-            let index = self.threads[thread].index;
-            let (recorder, journal) = (&mut self.recorder, &mut self.journal);
-            let times = (series.enter, series.exit);
-            let (chunk, full) = enter(recorder, journal, index, series.sym, &series.words, times);
-            self.settle(index, chunk, full);
-            self.threads[thread].series = series;
-        }
-    }
-
-    /// Writes the thread's open series to the journal.
-    #[cold]
-    fn note_series(&mut self, thread: usize) {
-        let Thread { index, series, .. } = &self.threads[thread];
-        if let Some(j) = &mut self.journal
-            && !j.series(&self.recorder, *index, series.sym, &series.words, (series.enter, series.exit))
-        {
-            self.dear(Self::snapshot);
-        }
-    }
-
     /// Begins the next region of the journal, all that was recorded until now being in the snapshot or the stream.
     #[cold]
-    fn snapshot(&mut self) {
+    pub(crate) fn snapshot(&mut self) {
         for (thread, chunk) in self.recorder.flush_columns() {
             self.write(thread, &chunk);
         }
@@ -461,7 +403,7 @@ impl State {
     }
 
     /// Does something rare and dear within a call.
-    fn dear<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+    pub(crate) fn dear<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let before = Cost::before(self.clock.now());
         let done = work(self);
         self.cost.after(before, self.clock.now());
@@ -478,7 +420,7 @@ impl State {
 /// Enters an event of a thread into the recorder and the journal: the chunk of exact times that it has filled, and whether
 /// the journal is full.
 #[inline]
-fn enter(
+pub(crate) fn enter(
     recorder: &mut RankRecorder,
     journal: &mut Option<Journal>,
     thread: usize,
