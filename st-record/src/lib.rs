@@ -13,6 +13,7 @@ pub mod check;
 pub mod clocks;
 pub mod env_list;
 pub mod exports;
+pub mod failed;
 mod forecast;
 pub mod interim;
 mod interpreter;

@@ -1,6 +1,7 @@
 //! From the ranks' streams to one file. Of a rank that ended early its journal stands for its stream.
 
 use crate::args::Naming;
+use crate::failed::Failed;
 use crate::levels::Levels;
 use crate::tool::TOOL;
 use anyhow::{Context, Error, Result};
@@ -11,7 +12,7 @@ use st_model::header::UNRECORDED;
 use st_model::header::{Header, Queued, Step};
 use st_model::names::Names;
 use st_model::num::Exact;
-use st_stream::directory::{FAILED, FAILED_RANK, INTERIM, MERGED, NOTES, RankFile};
+use st_stream::directory::{FAILED, INTERIM, MERGED, NOTES, RankFile};
 use st_stream::{CopyError, ReadOptions, Reader, TimeBytes, WriteOptions, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -67,42 +68,6 @@ pub struct Notes {
     pub folded: bool,
     /// Reductions while they ran, those that failed, and processor time of all ranks for them, ns.
     pub interims: [u64; 3],
-}
-
-/// Ranks that said that they could not record.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Failed {
-    /// Their number.
-    pub ranks: u64,
-    /// What the first of them said.
-    pub why: String,
-    /// Those that have left a stream all the same, of what was recorded before.
-    pub there: u64,
-    /// Those that knew which rank they are.
-    pub known: BTreeSet<u32>,
-}
-
-impl Failed {
-    /// One more line, without its first word.
-    fn add(&mut self, said: &str) {
-        let named = said.strip_prefix(FAILED_RANK).and_then(|rest| rest.split_once(' '));
-        let known = named.and_then(|(rank, why)| Some((rank.parse().ok()?, why)));
-        let why = known.map_or(said, |(_, why)| why);
-        // A rank may say more than one thing.
-        if known.is_some_and(|(rank, _)| !self.known.insert(rank)) {
-            return;
-        }
-        if self.ranks == 0 {
-            why.clone_into(&mut self.why);
-        }
-        self.ranks += 1;
-    }
-
-    /// Those that left nothing.
-    #[must_use]
-    pub fn without_stream(&self) -> u64 {
-        self.ranks.saturating_sub(self.there)
-    }
 }
 
 /// Room kept for the notes, bytes: a rank that finds the disk full can still say so.

@@ -234,7 +234,7 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pack::Failed;
+    use crate::failed::Failed;
 
     fn summary(notes: &Notes) -> Summary<'_> {
         let (file, packing) = ("lmp-4r.st".into(), Duration::from_millis(7));
