@@ -340,7 +340,9 @@ fn a_rank_that_is_late_by_less_than_a_millisecond_is_waited_for_where_calls_end_
 
 #[test]
 fn who_computes_between_the_ends_of_a_large_operation_holds_up_the_others() {
-    for (elements, counts) in [(1 << 16, 3 * STEPS), (10, 0)] {
+    // Who asks whether it is complete is in MPI while it does.
+    let large = 1 << 16;
+    for (elements, tests, counts) in [(large, false, 3 * STEPS), (10, false, 0), (large, true, 0)] {
         let analysis = run(|m| {
             let words = [("count", elements), ("request", 0)].map(|(name, word)| (name, vec![word]));
             for me in 0..4 {
@@ -351,13 +353,19 @@ fn who_computes_between_the_ends_of_a_large_operation_holds_up_the_others() {
             let until = m.now(1);
             for me in 0..4 {
                 let enter = m.now(me);
-                let done = [("requests", 0), ("completed", 0)].map(|(name, word)| (name, vec![word]));
-                m.record(me, names::MPI_Wait, 2, done.to_vec(), enter, until + OWN);
+                let mut done =
+                    [("requests", 0), ("completed", 0)].map(|(name, word)| (name, vec![word])).to_vec();
+                let mut call = names::MPI_Wait;
+                if tests && me == 1 {
+                    call = names::MPI_Test;
+                    done.extend([("flag", vec![1]), ("times", vec![1])]);
+                }
+                m.record(me, call, 2, done, enter, until + OWN);
             }
             m.collective(names::MPI_Barrier, 0, 4);
         });
         let at = analysis.waits.culprits.iter().filter(|((kind, ..), _)| *kind == WaitKind::AllToAll);
         let found: Vec<_> = at.map(|((_, _, by), sum)| (by.rank, sum.count)).collect();
-        assert_eq!(found, Vec::from_iter((counts > 0).then_some((1, counts))), "{elements}");
+        assert_eq!(found, Vec::from_iter((counts > 0).then_some((1, counts))), "{elements} {tests}");
     }
 }
