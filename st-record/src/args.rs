@@ -140,6 +140,12 @@ pub struct Args {
     /// CLOCK_MONOTONIC)
     #[arg(long, value_enum, value_name = "CLOCK", help_heading = "Recording")]
     pub clock: Option<Clock>,
+    /// Keep the times of MPI_Wtime and MPI_Wtick too, which take longer to read than these functions take
+    ///
+    /// Without, they are recorded as over when they begin, as soon as the call before them has ended: what the program computes before
+    /// and after them is together before the next other call. The trace says so (query-times in its header).
+    #[arg(long, help_heading = "Recording")]
+    pub query_times: bool,
     /// With -v: when to say, of what the ranks have recorded so far, how large the trace of an hour will be, as st-stat forecast does
     ///
     /// It takes some seconds of one processor where st-record runs. Only where st-record starts the job (not mpirun … st-record), and not with
@@ -259,6 +265,7 @@ libst_pmpi.so, and then:
   ST_SYNC         0 or all (--no-sync, --sync)
   ST_SYNC_INTERVAL seconds (--sync-interval)
   ST_CLOCK        monotonic, tsc or mpi_wtime (--clock)
+  ST_QUERY_TIMES  1 (--query-times)
   ST_ONLY         ranks (--only)
   ST_MERGE        cluster, plain or reference (--merge)
   ST_MERGE_TIMEOUT seconds (--merge-timeout)
@@ -429,6 +436,7 @@ impl Args {
             ("ST_SIG", sig.join(",").into()),
             ("ST_STACK_DEPTH", self.stack_depth.to_string().into()),
             ("ST_PYTHON", if self.python { "1" } else { "0" }.into()),
+            ("ST_QUERY_TIMES", if self.query_times { "1" } else { "0" }.into()),
             ("ST_SYNC", sync.into()),
             ("ST_QUIET", if self.talk.quiet { "1" } else { "0" }.into()),
         ];

@@ -44,14 +44,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let outs = code.cache.as_ref().map_or(&nothing, |e| &e.outs);
     // Each is put where it stays: it is large, and a copy has to wait for what has just been written.
     let begin = quote! {
-        match Call::begin(#id, Repeat::#repeat, #opaque, registers) {
-            Some(begun) => call = begun,
-            None => {
-                let result = next(#args);
-                #missed
-                return result;
-            }
-        }
+        call = Call::begin(inside, #id, Repeat::#repeat, #opaque, registers);
         call.prepare(|c| { #before });
         #prepared
         result = call.real(|| next(#args));
@@ -59,11 +52,14 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     // Without parameters nothing has to be read.
     let again = if code.repeat == "Always" && f.params.is_empty() {
         quote! {
-            if let Some(again) = Again::begin(#id, &registers) {
-                let result = next();
-                again.finish();
-                return result;
-            }
+            let inside = match Again::begin(inside, #id, &registers) {
+                Ok(again) => {
+                    let result = again.real(|| next());
+                    again.finish();
+                    return result;
+                }
+                Err(inside) => inside,
+            };
         }
     } else {
         quote!()
@@ -75,8 +71,8 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
         },
         Some(ArgumentCache { inputs, known, .. }) => quote! {
             let inputs = #inputs;
-            match Expected::begin(#id, Repeat::#repeat, registers, &inputs, |c| { #known }) {
-                Some(mut expected) => {
+            match Expected::begin(inside, #id, Repeat::#repeat, registers, &inputs, |c| { #known }) {
+                Ok(mut expected) => {
                     result = expected.real(|| next(#args));
                     match expected.finish(#class, #outs) {
                         Some(unexpected) => call = unexpected,
@@ -86,7 +82,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
                         }
                     }
                 }
-                None => {
+                Err(inside) => {
                     #again
                     #begin
                 }
@@ -98,6 +94,11 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
         unsafe fn #body(next: #pointer #sep #decl) -> #result {
             unsafe {
                 #first
+                let Some(inside) = Inside::enter() else {
+                    let result = next(#args);
+                    #missed
+                    return result;
+                };
                 let registers = capture_registers();
                 let (mut call, result);
                 #variables

@@ -4,9 +4,9 @@
 
 use crate::call::guarded;
 use crate::clock::Reader;
-use crate::cost::{CallPath, Sample};
-use crate::local::Inside;
-use crate::state::{PAUSED, RECORDING, STATE, State};
+use crate::inside::Inside;
+use crate::polls::Repeat;
+use crate::state::{PAUSED, STATE, State};
 use st_unwind::Registers;
 use std::sync::atomic::Ordering;
 
@@ -17,52 +17,51 @@ const WORTHWHILE: i64 = 4;
 pub(crate) struct Again {
     thread: usize,
     clock: Reader,
-    /// If it is one of those that are timed: that, and when the real call begins.
-    sample: Option<(Sample, i64)>,
     inside: Inside,
 }
 
 impl Again {
-    /// `None` if the call is another one, or not recorded at all.
+    /// The thread as it was if the call is another one.
     ///
     /// # Safety
     ///
     /// Called by the function that captured the registers.
     #[inline]
-    pub(crate) unsafe fn begin(call: u16, registers: &Registers) -> Option<Self> {
-        if !RECORDING.load(Ordering::Relaxed) || PAUSED.load(Ordering::Relaxed) {
-            return None;
-        }
-        let inside = Inside::enter()?;
-        let thread = inside.local().thread.get().checked_sub(1)?;
+    pub(crate) unsafe fn begin(inside: Inside, call: u16, registers: &Registers) -> Result<Self, Inside> {
         let mut begun = None;
-        guarded(|| {
-            let mut state = STATE.lock(inside.local().owner.get());
-            let Some(state) = state.as_deref_mut() else { return false };
-            // SAFETY: the caller's promise; a thread's stack is remembered by itself.
-            if unsafe { state.repeats(thread, call, registers) } {
-                let clock = state.clock.reader();
-                let sample = state.cost.arrives(CallPath::Expected, || clock.now());
-                begun = Some((clock, sample));
-            }
-            true
-        });
-        let (clock, sample) = begun?;
-        Some(Self { thread, clock, sample: sample.map(|sample| (sample, clock.now())), inside })
+        let thread = inside.local().thread.get();
+        if thread > 0 && !PAUSED.load(Ordering::Relaxed) {
+            guarded(|| {
+                let mut state = STATE.lock(inside.local().owner.get());
+                let Some(state) = state.as_deref_mut() else { return false };
+                // SAFETY: the caller's promise; a thread's stack is remembered by itself.
+                if unsafe { state.repeats(thread - 1, call, registers) } {
+                    begun = Some(state.clock.reader());
+                }
+                true
+            });
+        }
+        match begun {
+            Some(clock) => Ok(Self { thread: thread - 1, clock, inside }),
+            None => Err(inside),
+        }
+    }
+
+    /// Makes the real call.
+    #[inline]
+    pub(crate) fn real<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.inside.untimed(self.clock, call)
     }
 
     /// Records the call, which has returned.
     #[inline]
     pub(crate) fn finish(self) {
-        let exit = self.clock.now();
+        let exit = Repeat::Always.keeps_times().then(|| self.clock.now());
         guarded(|| {
             let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
-            state.clock.tick(exit);
+            exit.into_iter().for_each(|exit| state.clock.tick(exit));
             state.repeat(self.thread, exit);
-            if let Some((sample, enter)) = self.sample {
-                state.cost.leaves(sample, state.clock.now(), exit - enter);
-            }
             true
         });
     }
@@ -80,10 +79,12 @@ impl State {
         self.threads.get(thread).is_some_and(|t| unsafe { t.series.is_from(call, registers) })
     }
 
-    /// Takes one more call of the thread's series, which has ended at `exit`.
+    /// Takes one more call of the thread's series, which has ended at `exit`, if its times are kept.
     #[inline]
-    fn repeat(&mut self, thread: usize, exit: i64) {
+    fn repeat(&mut self, thread: usize, exit: Option<i64>) {
         let Some(t) = self.threads.get_mut(thread) else { return };
+        let exit = exit.unwrap_or(t.exit);
+        t.exit = exit;
         if let Some(times) = t.series.again(exit)
             && let Some(journal) = &self.journal
         {

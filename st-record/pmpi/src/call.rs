@@ -3,14 +3,13 @@
 use crate::argument_cache::{FOLLOWING, Inputs, Outs};
 use crate::call_encoder::CallEncoder;
 use crate::clock::Reader;
-use crate::cost::{CallPath, Sample};
+use crate::inside::Inside;
 use crate::journal::Mark;
 use crate::life;
-use crate::local::Inside;
 use crate::memory;
 use crate::normal;
 use crate::polls::Repeat;
-use crate::state::{Event, NESTED, RECORDING, STATE, State};
+use crate::state::{Event, STATE, State};
 use st_model::calls::CallId;
 use st_unwind::Registers;
 use std::mem::ManuallyDrop;
@@ -23,8 +22,6 @@ pub(crate) struct Call {
     registers: Registers,
     clock: Option<Reader>,
     event: Event,
-    /// If it is one of those that are timed.
-    sample: Option<Sample>,
     inside: Inside,
     mark: Mark,
     /// It was taken for what the loop in progress makes next: its inputs were not read.
@@ -34,21 +31,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// `None` if the call is not recorded.
     #[inline]
-    pub(crate) fn begin(id: u16, repeat: Repeat, opaque: bool, registers: Registers) -> Option<Self> {
-        if !RECORDING.load(Ordering::Relaxed) {
-            return None;
-        }
-        let Some(inside) = Inside::enter() else {
-            NESTED.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
+    pub(crate) fn begin(inside: Inside, id: u16, repeat: Repeat, opaque: bool, registers: Registers) -> Self {
         let event =
             Event { call: CallId(id), site: 0, error: 0, repeat, opaque, always: false, enter: 0, exit: 0 };
-        let mark = Mark::NONE;
-        let clock = None;
-        Some(Self { id, registers, clock, event, sample: None, inside, mark, late: false, done: false })
+        Self { id, registers, clock: None, event, inside, mark: Mark::NONE, late: false, done: false }
     }
 
     /// Reads the inputs.
@@ -61,7 +48,6 @@ impl Call {
         let ok = guarded(|| {
             let mut state = STATE.lock(self.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
-            self.sample = state.cost.arrives(CallPath::Read, || state.clock.now());
             let thread = state.thread(self.inside.local());
             state.settle_cache();
             self.event.call = state.call_id(self.id);
@@ -70,7 +56,9 @@ impl Call {
             state.threads[thread].begin();
             state.requests.begin();
             read(&mut CallEncoder::new(state, thread, self.event.call, self.event.site));
-            self.mark = state.mark(thread, self.event.call, self.event.site);
+            if self.event.repeat.keeps_times() {
+                self.mark = state.mark(thread, self.event.call, self.event.site);
+            }
             self.clock = Some(state.clock.reader());
             true
         });
@@ -83,10 +71,14 @@ impl Call {
     #[inline]
     pub(crate) fn real<R>(&mut self, call: impl FnOnce() -> R) -> R {
         let Some(clock) = self.clock else { return call() };
+        if !self.event.repeat.keeps_times() {
+            return self.inside.untimed(clock, call);
+        }
         self.event.enter = clock.now();
         self.mark.enter(self.event.enter);
         let result = call();
         self.event.exit = clock.now();
+        self.inside.took(self.event.exit - self.event.enter);
         // Before the call is recorded: a call may be missing from the journal, but none is there twice.
         self.mark.leave();
         result
@@ -110,10 +102,11 @@ impl Call {
             let Some(state) = state.as_deref_mut() else { return false };
             state.clock.tick(self.event.exit);
             let thread = state.thread(self.inside.local());
-            self.write_down(state, thread, result, (inputs, outs), read);
-            if let Some(sample) = self.sample {
-                state.cost.leaves(sample, state.clock.now(), self.event.exit - self.event.enter);
+            if !self.event.repeat.keeps_times() {
+                let at = state.threads[thread].exit;
+                (self.event.enter, self.event.exit) = (at, at);
             }
+            self.write_down(state, thread, result, (inputs, outs), read);
             true
         });
         if memory::has_run_out() {
@@ -188,29 +181,27 @@ pub(crate) struct Expected {
     mark: Mark,
     enter: i64,
     exit: i64,
-    /// If it is one of those that are timed.
-    sample: Option<Sample>,
     inside: Inside,
 }
 
 impl Expected {
-    /// `None` if the call is another one, or not recorded at all. `read` prepares what the outcome needs.
+    /// The thread as it was if the call is another one. `read` prepares what the outcome needs.
     ///
     /// # Safety
     ///
     /// Called by the function that captured the registers.
     #[inline]
     pub(crate) unsafe fn begin(
+        inside: Inside,
         id: u16,
         repeat: Repeat,
         registers: Registers,
         inputs: &Inputs<'_>,
         read: impl FnOnce(&mut CallEncoder<'_>),
-    ) -> Option<Self> {
-        if !FOLLOWING.load(Ordering::Relaxed) || !RECORDING.load(Ordering::Relaxed) {
-            return None;
+    ) -> Result<Self, Inside> {
+        if !FOLLOWING.load(Ordering::Relaxed) {
+            return Err(inside);
         }
-        let inside = Inside::enter()?;
         let mut begun = None;
         guarded(|| {
             let mut state = STATE.lock(inside.local().owner.get());
@@ -220,23 +211,28 @@ impl Expected {
             let Some((mark, site)) = (unsafe { state.cache.expects(id, &registers, inputs) }) else {
                 return true;
             };
-            let sample = state.cost.arrives(CallPath::Expected, || clock.now());
             // A loop is followed on the first thread only.
             read(&mut CallEncoder::new(state, 0, CallId(id), site));
-            begun = Some((clock, mark, sample));
+            begun = Some((clock, mark));
             true
         });
-        let (clock, mark, sample) = begun?;
-        Some(Self { id, repeat, registers, clock, mark, enter: 0, exit: 0, sample, inside })
+        match begun {
+            Some((clock, mark)) => Ok(Self { id, repeat, registers, clock, mark, enter: 0, exit: 0, inside }),
+            None => Err(inside),
+        }
     }
 
     /// Makes the real call.
     #[inline]
     pub(crate) fn real<R>(&mut self, call: impl FnOnce() -> R) -> R {
+        if !self.repeat.keeps_times() {
+            return self.inside.untimed(self.clock, call);
+        }
         self.enter = self.clock.now();
         self.mark.enter(self.enter);
         let result = call();
         self.exit = self.clock.now();
+        self.inside.took(self.exit - self.enter);
         self.mark.leave();
         result
     }
@@ -246,18 +242,14 @@ impl Expected {
     pub(crate) fn finish(self, result: i64, outs: Outs) -> Option<Call> {
         // Dropped only when an exception passes through.
         let this = ManuallyDrop::new(self);
-        let times = (this.enter, this.exit);
         let mut recorded = false;
         guarded(|| {
             let mut state = STATE.lock(this.inside.local().owner.get());
             let Some(state) = state.as_deref_mut() else { return false };
-            state.clock.tick(times.1);
+            state.clock.tick(this.exit);
             recorded = result == 0 && state.cache.comes_out(outs);
             if recorded {
-                state.commit_expected(times);
-                if let Some(sample) = this.sample {
-                    state.cost.leaves(sample, state.clock.now(), times.1 - times.0);
-                }
+                state.commit_expected(this.repeat.keeps_times().then_some((this.enter, this.exit)));
             }
             true
         });
@@ -290,7 +282,6 @@ impl Expected {
             registers: self.registers,
             clock: Some(self.clock),
             event,
-            sample: self.sample,
             inside: self.inside.again(),
             mark: self.mark,
             late: true,

@@ -17,6 +17,8 @@ const LONGEST: i64 = 1_000_000_000;
 
 /// Readings of both clocks, of which the closest is used.
 const PAIRS: u32 = 5;
+/// Readings of which together it is found what one takes.
+const READINGS: i32 = 32;
 
 /// What is read. As wide as its neighbours in a [`Reader`]: to copy what is between them, byte by byte, takes 5 ns of a call's 60.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +57,9 @@ pub(crate) struct Clock {
     interval: i64,
     /// First reading of both clocks.
     first: (u64, i64),
+    /// What a reading takes, ns: plain, and settled.
+    plain: i64,
+    settled: i64,
 }
 
 impl Reader {
@@ -62,6 +67,14 @@ impl Reader {
     #[inline]
     pub(crate) fn now(&self) -> i64 {
         self.at(self.read())
+    }
+
+    /// Now, in ns, when all that comes before it is done: a processor works on many things at once, and is done with some of them only
+    /// when it has read the clock.
+    pub(crate) fn settled(&self) -> i64 {
+        // SAFETY: every x86-64 processor has it.
+        unsafe { core::arch::x86_64::_mm_lfence() };
+        self.now()
     }
 
     #[inline]
@@ -93,6 +106,18 @@ impl Reader {
             (width, (before + width / 2, ns))
         };
         (0..PAIRS).map(|_| read()).min_by_key(|(width, _)| *width).map_or((0, 0), |(_, pair)| pair)
+    }
+
+    /// What a reading takes of its caller's time, ns.
+    fn takes(&self, read: impl Fn(&Self) -> i64) -> i64 {
+        let each = |_| {
+            let begin = self.settled();
+            (0..READINGS).for_each(|_| {
+                std::hint::black_box(read(self));
+            });
+            (self.settled() - begin) / i64::from(READINGS)
+        };
+        (0..PAIRS).map(each).min().unwrap_or(0)
     }
 
     #[inline]
@@ -138,7 +163,8 @@ impl Clock {
             reader.go_on(first, rate(now.0 - first.0, now.1 - first.1).unwrap_or(plain));
             due = first.1 + SHORTEST;
         }
-        Self { reader, due, interval: SHORTEST, first }
+        let (plain, settled) = (reader.takes(Reader::now), reader.takes(Reader::settled));
+        Self { reader, due, interval: SHORTEST, first, plain, settled }
     }
 
     /// Where times come from, for the header.
@@ -169,6 +195,16 @@ impl Clock {
             }
             Source::Counter | Source::Monotonic | Source::Wtime => {}
         }
+    }
+
+    /// What a reading takes that is told the time ([`Reader::now`]), ns.
+    pub(crate) fn plain(&self) -> i64 {
+        self.plain
+    }
+
+    /// What one takes that waits for what comes before it ([`Reader::settled`]), ns.
+    pub(crate) fn settled(&self) -> i64 {
+        self.settled
     }
 
     /// What a call reads its times with.

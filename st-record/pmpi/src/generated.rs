@@ -21,6 +21,7 @@ use crate::argument_cache::{Inputs, Outs};
 use crate::call::{Call, Expected};
 use crate::constants;
 use crate::ffi::*;
+use crate::inside::Inside;
 use crate::normal;
 use crate::polls::Repeat;
 use crate::real::{self, next};

@@ -46,6 +46,7 @@ mod ffi;
 mod follow;
 mod generated;
 mod infos;
+mod inside;
 mod interpreted;
 mod jobs;
 mod journal;

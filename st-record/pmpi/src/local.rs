@@ -1,5 +1,6 @@
 //! What each thread remembers between calls.
 
+use crate::cost::Sample;
 use crate::ffi::Handles;
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -14,9 +15,30 @@ pub(crate) struct Local {
     pub(crate) owner: Cell<bool>,
     /// Index of its sequence plus 1; 0 before its first recorded call.
     pub(crate) thread: Cell<usize>,
+    /// The recorder's own cost, by calls that are timed.
+    pub(crate) timed: Timed,
     /// What [`st_made_at`] was told, and how much of it there is.
     made_at: Cell<*const Handles>,
     made: Cell<usize>,
+}
+
+/// Which of a thread's calls are timed for the recorder's own cost, and the one that is being made.
+pub(crate) struct Timed {
+    /// Calls from the last one that was timed to the next, and those that come before that.
+    pub(crate) distance: Cell<u32>,
+    pub(crate) left: Cell<u32>,
+    pub(crate) sample: Cell<Sample>,
+    /// What the program's part of it took, ns; nothing if less than 0.
+    pub(crate) real: Cell<i64>,
+    /// Its times are not kept: the clock is read around that part only because it is timed.
+    pub(crate) untimed: Cell<bool>,
+}
+
+impl Timed {
+    /// Calls since the last one that was timed.
+    pub(crate) fn since(&self) -> u32 {
+        self.distance.get().saturating_sub(1).saturating_sub(self.left.get())
+    }
 }
 
 /// Gives the calling thread's state to a function.
@@ -88,50 +110,4 @@ pub(crate) fn made_at(position: usize, place: usize) -> usize {
     let told = with(|l| (position < l.made.get()).then(|| l.made_at.get()));
     // SAFETY: there are as many as the thread has said.
     told.map_or(place, |places| unsafe { *places.wrapping_add(position) }.address(0))
-}
-
-/// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through. Finding a thread's
-/// state may cost a function call in a preloaded library, so it is kept.
-pub(crate) struct Inside {
-    local: *const Local,
-}
-
-impl Inside {
-    /// `None` inside another wrapper or while paused.
-    #[inline]
-    pub(crate) fn enter() -> Option<Self> {
-        with(|l| {
-            if l.depth.get() > 0 || l.paused.get() > 0 {
-                return None;
-            }
-            l.depth.set(1);
-            Some(Self { local: l })
-        })
-    }
-
-    /// The same mark, for another owner.
-    pub(crate) fn again(&self) -> Self {
-        Self { local: self.local }
-    }
-
-    /// The thread leaves the wrapper: for owners that are not dropped.
-    #[inline]
-    pub(crate) fn leave(&self) {
-        self.local().depth.set(0);
-    }
-
-    /// The thread's state.
-    #[inline]
-    pub(crate) fn local(&self) -> &Local {
-        // SAFETY: the thread's own variable (a pointer does not go to another thread), which lives as long as the
-        // thread: it has no destructor, and a wrapper does not outlive its thread.
-        unsafe { &*self.local }
-    }
-}
-
-impl Drop for Inside {
-    #[inline]
-    fn drop(&mut self) {
-        self.leave();
-    }
 }

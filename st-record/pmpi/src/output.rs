@@ -292,6 +292,7 @@ fn header(settings: &Settings, clock: &str, recorder: &RankRecorder, owner: &Own
         ("fold", settings.fold.to_string().into()),
         ("stack-depth", settings.stack_depth.into()),
         ("clock", clock.into()),
+        ("query-times", settings.query_times.into()),
     ];
     if settings.time == "hist" {
         options.push(("hist", settings.binning.to_string().into()));

@@ -5,6 +5,7 @@
 
 use st_model::section::Sym;
 use st_unwind::{Proof, Registers};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a call may repeat the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +16,18 @@ pub(crate) enum Repeat {
     WhileFailing,
     /// Always (`MPI_Wtime`).
     Always,
+}
+
+/// Times of calls that only ask for the time are wanted.
+pub(crate) static QUERY_TIMES: AtomicBool = AtomicBool::new(false);
+
+impl Repeat {
+    /// Whether the times of such a call are kept. Those of one that only asks for the time are not, unless wanted: to read the clock
+    /// twice takes longer than it does. It is over when it begins, as soon as the call before it has ended.
+    #[inline(always)]
+    pub(crate) fn keeps_times(self) -> bool {
+        self != Self::Always || QUERY_TIMES.load(Ordering::Relaxed)
+    }
 }
 
 /// From one poll to the next takes less in a loop that does nothing else, recording included, ns.

@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) stack_depth: usize,
     /// `ST_PYTHON`: call sites have the frames of the Python interpreter.
     pub(crate) python: bool,
+    /// `ST_QUERY_TIMES`: times of calls that only ask for the time are kept, too.
+    pub(crate) query_times: bool,
     /// `ST_CLOCK`: `monotonic`, `tsc` or `mpi_wtime`; empty: the best.
     pub(crate) clock: String,
     /// `ST_ONLY`: the ranks that are recorded, as given and as understood; `None`: all.
@@ -142,8 +144,7 @@ impl Settings {
             Ok(lossy) => Ok((v, lossy)),
             Err(e) => Err(format!("ST_HISTOGRAM={v}: {e}")),
         });
-        let python = get("ST_PYTHON").is_some_and(|v| v != "0");
-        let quiet = get("ST_QUIET").is_some_and(|v| v != "0");
+        let on = |name| get(name).is_some_and(|v| v != "0");
         let similar = (sig, similar);
         Ok(Some(Self {
             output: output.into(),
@@ -154,14 +155,15 @@ impl Settings {
             fold,
             similar,
             stack_depth,
-            python,
+            python: on("ST_PYTHON"),
             clock,
+            query_times: on("ST_QUERY_TIMES"),
             only,
             merge,
             patience,
             reduce_every,
             lossy: lossy.transpose()?,
-            quiet,
+            quiet: on("ST_QUIET"),
         }))
     }
 

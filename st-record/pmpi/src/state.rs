@@ -7,13 +7,13 @@ use crate::constants as k;
 use crate::cost::Cost;
 use crate::infos::Infos;
 use crate::journal::{Journal, Mark};
-use crate::local::Local;
+use crate::local::{self, Local};
 use crate::lock::Lock;
 use crate::maker::Maker;
 use crate::message::warn;
 use crate::numbered::Minor;
 use crate::output::{Output, Rest};
-use crate::polls::{Repeat, Several};
+use crate::polls::{QUERY_TIMES, Repeat, Several};
 use crate::python::{ModuleNumbers, PythonSites};
 use crate::queued::Queued;
 use crate::requests::Requests;
@@ -95,6 +95,7 @@ impl State {
         let mut recorder = RankRecorder::new(0, settings.recorder_options());
         recorder.unite_sites(settings.similar.1.clone());
         let clock = Clock::start(&settings.clock);
+        QUERY_TIMES.store(settings.query_times, Ordering::Relaxed);
         Self {
             settings,
             clock,
@@ -145,8 +146,9 @@ impl State {
         let unwinder = self.dear(|state| {
             Unwinder::new(Arc::clone(&state.sites)).with_depth_limit(state.settings.stack_depth)
         });
-        let index = self.recorder.open_thread(self.clock.now());
-        self.threads.push(Thread::new(index, unwinder));
+        let start = self.clock.now();
+        let index = self.recorder.open_thread(start);
+        self.threads.push(Thread::new(index, unwinder, start));
         local.thread.set(self.threads.len());
         self.threads.len() - 1
     }
@@ -226,6 +228,7 @@ impl State {
         if event.opaque {
             self.count_opaque(event.call);
         }
+        self.threads[thread].exit = event.exit;
         let sym = self.symbol(&event);
         if event.repeat != Repeat::Never && self.grow(thread, sym, &event) {
             return false;
@@ -250,12 +253,15 @@ impl State {
         }
     }
 
-    /// Records the call that the loop in progress was expected to make next, and that has come out so.
+    /// Records the call that the loop in progress was expected to make next, and that has come out so; `times` if these are kept.
     #[inline]
-    pub(crate) fn commit_expected(&mut self, times: (i64, i64)) {
-        let Self { recorder, journal, cache, .. } = self;
+    pub(crate) fn commit_expected(&mut self, times: Option<(i64, i64)>) {
+        let Self { recorder, journal, cache, threads, .. } = self;
         // A loop is followed on the first thread only.
         let index = 0;
+        let Some(exit) = threads.get_mut(index).map(|t| &mut t.exit) else { return };
+        let times = times.unwrap_or((*exit, *exit));
+        *exit = times.1;
         let Some(ExpectedCall { sym, words, changed }) = cache.event() else { return };
         let chunk = recorder.pass(index, sym, words, changed, times.0, times.1);
         let full = journal.as_mut().is_some_and(|j| !j.next(recorder, index, sym, words, times));
@@ -395,7 +401,7 @@ impl State {
     /// What there is of the rank when recording ends, which began to end when the thread's processor time was `since`, ns;
     /// `early` says that the program has not come to its end; `note` is what a launcher is told.
     pub(crate) fn into_rest(self, note: String, early: bool, since: i64) -> Rest {
-        let own = self.cost.total() - since;
+        let own = self.cost.total(local::with(|l| l.timed.since())) - since;
         let Self { settings, recorder, journal, .. } = self;
         // What is merged is told of later.
         let quiet = settings.quiet || (settings.merge.is_some() && !early);

@@ -10,6 +10,8 @@ pub(crate) struct Thread {
     /// Index in the recorder.
     pub(crate) index: usize,
     pub(crate) unwinder: Unwinder,
+    /// When its last recorded call ended, or it began, ns.
+    pub(crate) exit: i64,
     /// Words of the call that is being read.
     pub(crate) words: Vec<i64>,
     pub(crate) series: Series,
@@ -33,11 +35,12 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// The next thread: its index in the recorder, and its call sites.
-    pub(crate) fn new(index: usize, unwinder: Unwinder) -> Self {
+    /// The next thread: its index in the recorder, its call sites, and when it begins, ns.
+    pub(crate) fn new(index: usize, unwinder: Unwinder, start: i64) -> Self {
         Self {
             index,
             unwinder,
+            exit: start,
             words: Vec::with_capacity(64),
             series: Series::default(),
             numbers: Lowest::default(),
