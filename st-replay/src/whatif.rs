@@ -31,15 +31,15 @@ impl WhatIf {
     pub fn new(section: &Section, args: &Args) -> Self {
         let mut found = HashSet::new();
         let (sites, _) = args.symbols.named((!args.scale.is_empty()).then_some(&section.sites));
+        let meanings: Vec<_> = args.scale.iter().map(|scaled| sites.meaning(&scaled.what)).collect();
         let mut before = vec![Factor::ONE; section.symbols.len()];
         for (symbol, factor) in section.symbols.iter().zip(&mut before) {
             if args.scale.is_empty() {
                 break;
             }
             let name = name_of(symbol, &section.tables);
-            for scaled in &args.scale {
-                let what = scaled.what.as_str();
-                if name == what || sites.is_named(symbol.site, what) {
+            for (scaled, meaning) in args.scale.iter().zip(&meanings) {
+                if name == scaled.what || meaning.is_named(symbol.site) {
                     *factor = scaled.factor;
                     found.insert(scaled.what.clone());
                 }

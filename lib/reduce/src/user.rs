@@ -136,7 +136,7 @@ impl Param {
             let mut alone = SiteTable::new();
             let number = alone.adopt(table, site);
             alone.set_names(table.names().clone());
-            CallSites::new(alone).is_on_stack(number, &self.place)
+            CallSites::new(alone).meaning(&self.place).is_on_stack(number)
         })
     }
 
@@ -164,7 +164,8 @@ pub fn find(params: &[Param], all: Option<&CallSites>) -> Result<(), Error> {
             continue;
         };
         let one = all.numbered(&p.place);
-        let named = |n| all.is_named(n, &p.place) || all.is_on_stack(n, &p.place);
+        let meaning = all.meaning(&p.place);
+        let named = |n| meaning.is_named(n) || meaning.is_on_stack(n);
         let mut known = p.sites.lock().unwrap_or_else(PoisonError::into_inner);
         for (n, site) in (0..).zip(all.table().sites()) {
             known.insert(site.id, one.map_or_else(|| named(n), |one| one == n));

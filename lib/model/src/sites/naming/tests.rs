@@ -72,7 +72,10 @@ fn a_site_is_the_same_where_handles_have_other_types() {
 fn long_template_arguments_are_left_out_of_places() {
     let all = sites(&[&[("run<st_kernels::communicator::Real>", "/src/a.rs", 12)]]);
     assert_eq!(all.place(0), "run<…> a.rs:12");
-    assert!(all.is_named(0, "run<…> a.rs:12") && all.is_named(0, "run<st_kernels::communicator::Real>"));
+    assert!(
+        all.meaning("run<…> a.rs:12").is_named(0)
+            && all.meaning("run<st_kernels::communicator::Real>").is_named(0)
+    );
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn functions_of_python_name_themselves() {
     let all = CallSites::of([&table]);
     assert_eq!([0, 1].map(|i| all.place(i)), ["Solver.step solver.py:6", "Solver.step solver.py:7"]);
     assert_eq!(all.stack(1)[1..], ["Solver.step solver.py:7", "<module> solver.py:16"]);
-    assert!(all.is_named(0, "/home/me/solver.py:6") && !all.is_named(1, "solver.py:6"));
+    assert!(all.meaning("/home/me/solver.py:6").is_named(0) && !all.meaning("solver.py:6").is_named(1));
 }
 
 #[test]
@@ -154,24 +157,32 @@ fn users_may_name_a_site_by_all_that_is_printed() {
         "/bin/app+0x100",
         "libmpi_mpifh.so.40+0x10",
     ] {
-        assert!(all.is_named(0, text), "{text}");
+        assert!(all.meaning(text).is_named(0), "{text}");
     }
     for text in ["…e halo.c:12", "exchange ha…"] {
-        assert!(all.is_named(0, text) && all.is_on_stack(0, text), "{text}");
+        assert!(all.meaning(text).is_named(0) && all.meaning(text).is_on_stack(0), "{text}");
     }
     for text in ["", "…", "…halo.c:1", "alo…", "exch", "halo.c:1", "main", "app+0x10", "12"] {
-        assert!(!all.is_named(0, text), "{text}");
+        assert!(!all.meaning(text).is_named(0), "{text}");
     }
     for text in ["main", "main.c:7", "/src/main.c:7", "main main.c:7", "halo.c:12", "app+0x200"] {
-        assert!(all.is_on_stack(0, text), "{text}");
+        assert!(all.meaning(text).is_on_stack(0), "{text}");
     }
     for text in ["", "exch", "main.c:70", "app+0x20"] {
-        assert!(!all.is_on_stack(0, text), "{text}");
+        assert!(!all.meaning(text).is_on_stack(0), "{text}");
     }
     assert_eq!(all.describe(0), "site 0, exchange halo.c:12");
     for text in ["0", "site 0", "site 0, exchange halo.c:12", "exchange", "halo.c:12", "main.c:7"] {
         assert_eq!(all.meant(text), [0], "{text}");
     }
+    let more = sites(&[
+        &[("foo", "/src/foo.c", 8), ("main", "/src/foo.c", 20)],
+        &[("bar", "/src/foo.c", 12), ("main", "/src/foo.c", 21)],
+        &[("baz", "/src/halo.c", 3), ("foo", "/src/foo.c", 9)],
+    ]);
+    // A function of the name of its file, and a file.
+    assert_eq!((more.meant("foo"), more.meant("foo.c"), more.meant("halo")), (vec![0], vec![0, 1], vec![2]));
+    assert!(more.meaning("foo").is_on_stack(2) && !more.meaning("foo").is_on_stack(1));
     assert!(all.meant("1").is_empty() && all.meant("").is_empty() && all.meant("site").is_empty());
     assert_eq!((all.numbered("site 0"), all.numbered("exchange"), all.numbered("1")), (Some(0), None, None));
     assert_eq!(all.stack(0)[..2], ["libmpi_mpifh.so.40+0x10", "exchange halo.c:12"]);
