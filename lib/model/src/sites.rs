@@ -10,7 +10,7 @@ mod layers;
 mod naming;
 mod similar;
 
-pub use naming::CallSites;
+pub use naming::{CallSites, Meaning};
 pub use similar::{AddressRange, Representatives, Similar};
 
 use crate::num::narrow;

@@ -8,6 +8,8 @@
 
 mod meant;
 
+pub use meant::Meaning;
+
 use crate::num::{Exact, narrow};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
