@@ -36,18 +36,3 @@ pub(super) fn expand(src: &[u8], n: u32) -> Result<Vec<i64>, DecodeError> {
 pub(super) fn expand(_: &[u8], _: u32) -> Result<Vec<i64>, DecodeError> {
     Err(DecodeError::Invalid("compressed with pco, which was left out when these programs were built"))
 }
-
-/// The numbers as versions 1.4 to 1.6 have written them.
-#[cfg(all(test, feature = "pco"))]
-pub(super) fn compress(numbers: &[i64]) -> Vec<u8> {
-    use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec, wrapped::FileCompressor};
-    let config = ChunkConfig::default()
-        .with_compression_level(10)
-        .with_mode_spec(ModeSpec::Classic)
-        .with_delta_spec(DeltaSpec::NoOp)
-        .with_paging_spec(PagingSpec::Exact(vec![numbers.len()]));
-    let file = FileCompressor::default();
-    let mut chunk = file.chunk_compressor(numbers, &config).unwrap();
-    let out = chunk.write_meta(file.write_header(Vec::new()).unwrap()).unwrap();
-    chunk.write_page(0, out).unwrap()
-}

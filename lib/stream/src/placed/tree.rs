@@ -196,7 +196,7 @@ fn log2(n: u64) -> u64 {
     let mut rest = n << (63 - whole) >> 32;
     let mut out = whole.to_u64();
     for _ in 0..8 {
-        rest = rest * rest >> 31;
+        rest = (rest * rest) >> 31;
         let bit = rest >> 32;
         rest >>= bit;
         out = out << 1 | bit;
