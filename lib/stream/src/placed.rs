@@ -1,8 +1,8 @@
 //! Many exact times: gaps and durations in turn, each by where it lies in the distribution of its kind ([`tree`]), question by
 //! question, and by how far it is from the least number there ([`offsets`]).
 //!
-//! What can be known of a time is where in its loop the program is. That shows in how long ago times were long, a computation's or
-//! a wait's, and in the times just before. Two contexts, one of each, are mixed ([`super::mixing`]).
+//! What can be known of a time is where in its loop the program is. That shows in how long ago times were long, a computation's
+//! or a wait's, and in the times just before. Two contexts, one of each, are mixed ([`super::mixing`]).
 
 mod offsets;
 mod tree;
@@ -212,7 +212,9 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_refused_or_read(v in prop::collection::vec((number(), number()), 1..300), at: prop::sample::Index, xor in 1u8..) {
+        fn damage_is_refused_or_read(
+            v in prop::collection::vec((number(), number()), 1..300), at: prop::sample::Index, xor in 1u8..,
+        ) {
             let mut packed = compress(&numbers(v.iter().copied())).unwrap();
             let at = at.index(packed.len());
             packed[at] ^= xor;

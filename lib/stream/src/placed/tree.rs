@@ -1,7 +1,7 @@
 //! Where in their distribution numbers lie: a tree of comparisons, whose leaves are ranges of numbers.
 //!
-//! Clocks tick in steps, so that of most times there are few different ones: a number that is frequent has a range of its own, others
-//! share one. What the tree asks first halves the numbers, so that what is frequent takes few questions.
+//! Clocks tick in steps, so that of most times there are few different ones: a number that is frequent has a range of its own,
+//! others share one. What the tree asks first halves the numbers, so that what is frequent takes few questions.
 
 use st_model::num::{Exact, narrow};
 
