@@ -179,9 +179,8 @@ pub struct StreamOut {
     /// Do not append this program to the trace's provenance
     #[arg(long, help_heading = "Output")]
     pub no_provenance: bool,
-    /// Compression: 0 (none) to 22; zstd; from 19 on LZMA where smaller and, for the first MiB of exact times, a coder of their own
-    /// (pco for the others); from 20 on for all of them. Level 19 takes 9 for what is longer than 4 MiB [default: 19 for a file, 1 for a
-    /// pipe]
+    /// Compression: 0 (none) to 22; zstd; from 19 on LZMA where smaller and, for exact times, coders of their own. Level 19 takes 9 for
+    /// what is longer than 4 MiB [default: 19 for a file, 1 for a pipe]
     #[arg(long, value_name = "N", help_heading = "Output",
           value_parser = clap::value_parser!(u8).range(0..=22))]
     pub level: Option<u8>,

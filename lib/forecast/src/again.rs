@@ -34,7 +34,7 @@ pub enum Error {
 }
 
 /// Frames of exact times.
-pub(super) const TIMES: [FrameKind; 2] = [FrameKind::Column, FrameKind::Series];
+pub(super) const TIMES: [FrameKind; 3] = [FrameKind::Column, FrameKind::Series, FrameKind::Times];
 
 /// Parts of what is seen of the run: an eighth of its calls, a quarter, a half, and all.
 pub(super) const PARTS: usize = 4;

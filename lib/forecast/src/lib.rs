@@ -233,7 +233,8 @@ fn exact(trace: &Recorded<'_>, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> 
     };
     let rest = raw - first;
     if rest > 0.0 {
-        let (series, series_raw) = (kinds.stored(&[FrameKind::Series]), kinds.raw(&[FrameKind::Series]));
+        let joined = [FrameKind::Series, FrameKind::Times];
+        let (series, series_raw) = (kinds.stored(&joined), kinds.raw(&joined));
         let measured =
             if real(series_raw) > FIRST { Some(real(series) / real(series_raw)) } else { grown.rest };
         let each = measured.unwrap_or(now / there) * rest;

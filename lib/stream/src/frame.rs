@@ -130,8 +130,8 @@ impl StoredFrame {
 
     /// Exact times, whichever way they are stored, and whose they are.
     pub(crate) fn chunks(&self, kind: FrameKind) -> Result<(Owner, Vec<Chunk>), Error> {
-        if kind == FrameKind::Series {
-            return self.decode(kind, series::decode);
+        if kind.joins_times() {
+            return self.decode(kind, |payload| series::decode(kind, payload));
         }
         let (owner, chunk) = self.decode(kind, column::decode)?;
         Ok((owner, vec![chunk]))

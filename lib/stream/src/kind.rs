@@ -31,6 +31,13 @@ macro_rules! kinds {
     };
 }
 
+impl FrameKind {
+    /// Whether such frames hold the exact times of many chunks.
+    pub(crate) fn joins_times(self) -> bool {
+        matches!(self, Self::Times | Self::Series)
+    }
+}
+
 kinds! {
     /// The end of the stream.
     End = 0, "END", REQUIRED;
@@ -72,4 +79,6 @@ kinds! {
     Durations = 18, "DURATIONS", 0;
     /// In the place of [`FrameKind::Sketch`]: distributions that follow from exact times.
     Derived = 19, "DERIVED", 0;
+    /// As [`FrameKind::Series`], which it takes the place of: exact times by their places in their distribution.
+    Times = 20, "TIMES", 0;
 }

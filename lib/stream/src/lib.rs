@@ -45,6 +45,7 @@ mod options;
 mod packer;
 mod pages;
 mod parts;
+mod placed;
 mod queue;
 mod reader;
 mod section;

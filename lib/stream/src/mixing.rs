@@ -207,16 +207,24 @@ impl Mixer {
         Self { stretched: &STRETCHED, parts: &*PARTS }
     }
 
+    /// Codes a bit by what one context says of it, and learns.
+    #[inline]
+    pub(super) fn alone<C: Coder>(&self, coder: &mut C, bit: bool, chance: &mut Chance) -> bool {
+        let bit = coder.code(bit, u32::from(chance.one >> 4).clamp(1, 4095));
+        chance.learn(bit, self.parts);
+        bit
+    }
+
     /// Codes a bit by what each context says of it, and learns.
     #[inline]
-    pub(super) fn code<C: Coder>(
+    pub(super) fn code<C: Coder, const N: usize>(
         &self,
         coder: &mut C,
         bit: bool,
-        contexts: [&mut Chance; INPUTS],
-        weights: &mut Weights,
+        contexts: [&mut Chance; N],
+        weights: &mut [i32; N],
     ) -> bool {
-        let mut inputs = [0i32; INPUTS];
+        let mut inputs = [0i32; N];
         let mut sum = 0i64;
         for ((input, chance), weight) in inputs.iter_mut().zip(&contexts).zip(&*weights) {
             let x = i32::from(self.stretched[usize::from(chance.one >> 4)]);

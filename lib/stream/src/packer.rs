@@ -6,7 +6,7 @@ use std::io;
 use super::column::{self, Owner};
 use super::frame::{LZMA, StoredFrame, TIMES, ZSTD, limit};
 use super::kind::FrameKind;
-use super::{lzma, pages, series, times};
+use super::{lzma, series, times};
 use st_model::columns::Chunk;
 
 /// In streams of this level, which are for pipes, payloads of up to so many bytes are not worth compressing.
@@ -29,8 +29,8 @@ const HUGE_LEVEL: i32 = 9;
 
 /// Exact times are compressed by zstd at this level at most: they hardly shrink further by it.
 const TIMES_LEVEL: i32 = 3;
-/// From this level on [`super::times`] is tried on them, which takes a µs or so per event, to write and to read; of longer
-/// streams only on so many bytes, unless the level is higher.
+/// From this level on [`super::times`] is tried on so many bytes of them, and the others are put together ([`super::placed`]): that
+/// takes less time, and less room where there are many.
 const SMALLEST: i32 = 19;
 const TIMES_BYTES: usize = 1 << 20;
 
@@ -38,10 +38,10 @@ const TIMES_BYTES: usize = 1 << 20;
 pub(crate) fn level_of(kind: FrameKind, level: u8) -> i32 {
     match i32::from(level) {
         // These are compressed already.
-        _ if kind == FrameKind::Series => 0,
+        _ if kind.joins_times() => 0,
         level if kind != FrameKind::Column => level,
         level if level < SMALLEST => level.min(TIMES_LEVEL),
-        level => level.min(SMALLEST + 1),
+        _ => SMALLEST,
     }
 }
 
@@ -76,14 +76,14 @@ impl Plans {
         Plan { level, lzma, coded }
     }
 
-    /// Whether exact times at this level are compressed as numbers, many together: from [`SMALLEST`] on what is not coded.
+    /// Whether exact times at this level are compressed many together: from [`SMALLEST`] on what is not coded.
     pub(crate) fn joins_times(&self, level: i32) -> bool {
-        pages::AVAILABLE && level >= SMALLEST && !self.codes_times(level)
+        level >= SMALLEST && !self.codes_times(level)
     }
 
     /// Whether they are coded.
     fn codes_times(&self, level: i32) -> bool {
-        level > SMALLEST || level == SMALLEST && self.times <= TIMES_BYTES
+        level >= SMALLEST && self.times <= TIMES_BYTES
     }
 }
 
@@ -91,7 +91,7 @@ impl Plans {
 pub(crate) enum Work {
     /// A payload.
     Payload(FrameKind, Vec<u8>, Plan),
-    /// Exact times that are compressed as numbers; with the plan of a COLUMN each where they cannot be.
+    /// Exact times that are compressed many together; with the plan of a COLUMN each where they cannot be.
     Series(Owner, Vec<Chunk>, Plan),
     /// A frame that is there.
     Done(StoredFrame),
@@ -133,7 +133,7 @@ impl Packer {
             Work::Series(owner, chunks, plan) => {
                 let column = |c| self.frame(FrameKind::Column, column::encode(owner, c), plan);
                 match series::encode(owner, &chunks) {
-                    Some(payload) => vec![StoredFrame::stored(FrameKind::Series, payload)],
+                    Some(payload) => vec![StoredFrame::stored(FrameKind::Times, payload)],
                     None => chunks.iter().map(column).collect::<io::Result<_>>()?,
                 }
             }

@@ -181,7 +181,9 @@ impl<R: Read> Reader<R> {
         while let Some(frame) = self.next_raw()? {
             match frame.kind()? {
                 Some(FrameKind::Section) => return self.stored(frame),
-                Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Clock)) => {
+                Some(
+                    kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times | FrameKind::Clock),
+                ) => {
                     self.hold(kind, frame)?;
                 }
                 Some(
@@ -235,9 +237,8 @@ impl<R: Read> Reader<R> {
         let stored = frame.stored.len().to_u64();
         self.expansion.read(stored);
         // What these expand to is known when they are.
-        if kind == FrameKind::Series || frame.has_coded_times() {
-            let payload =
-                if kind == FrameKind::Series { frame.payload(kind)? } else { (&frame.stored).into() };
+        if kind.joins_times() || frame.has_coded_times() {
+            let payload = if kind.joins_times() { frame.payload(kind)? } else { (&frame.stored).into() };
             let owner = column::decode_owner(&mut &payload[..]).map_err(invalid)?;
             return Ok((frame, owner));
         }
@@ -260,7 +261,7 @@ impl<R: Read> Reader<R> {
         let mut columns: BTreeMap<Owner, Column> = BTreeMap::new();
         while let Ok(Some(frame)) = self.next_raw() {
             match frame.kind() {
-                Ok(Some(kind @ (FrameKind::Column | FrameKind::Series))) => {
+                Ok(Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times))) => {
                     let Ok((owner, chunks)) = frame.chunks(kind) else { break };
                     let column = columns.entry(owner).or_default();
                     if !follow(column, &chunks) {

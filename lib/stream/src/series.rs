@@ -1,16 +1,18 @@
-//! Payloads of SERIES: exact times of many consecutive events of one rank's thread, gaps and durations each as one page of
-//! the crate pco, which codes where in its distribution a number lies.
+//! Payloads of TIMES and SERIES: exact times of many consecutive events of one rank's thread, in the coding of [`placed`]. In
+//! SERIES, which is no longer written, gaps and durations are each one page of the crate pco.
 //!
-//! Its tables are worth it for many numbers, so that [`Joined`] puts chunks together. They come apart again when they are read.
+//! Tables are worth it for many numbers, so that [`Joined`] puts chunks together. They come apart again when they are read.
 
 use st_model::columns::{CHUNK_EVENTS, Chunk};
 use st_model::num::{Exact, narrow};
 use st_model::varint;
 
-use super::bytes::{finish, get_bytes, put_bytes};
+use super::bytes::{finish, get_bytes};
 use super::column::{self, Owner};
 use super::error::{DecodeError, Field as _};
+use super::kind::FrameKind;
 use super::pages;
+use super::placed::{self, Numbers};
 
 /// Events of a frame at most: a reader sets aside 16 bytes for each before it knows whether they are there.
 pub(super) const MOST: u32 = 1 << 18;
@@ -63,8 +65,17 @@ fn follows(last: &Chunk, next: &Chunk) -> bool {
 /// compressed in this way.
 pub(super) fn encode(owner: Owner, chunks: &[Chunk]) -> Option<Vec<u8>> {
     let first = chunks.first()?;
-    let (mut gaps, mut durations) = (Vec::new(), Vec::new());
-    let mut exit = first.base;
+    let numbers = numbers(chunks)?;
+    let events = u32::try_from(numbers.gaps.len()).ok().filter(|n| *n <= MOST)?;
+    let mut out = column::encode_head(owner, &Chunk { events, ..column::without_times(first) });
+    out.extend(placed::compress(&numbers)?);
+    Some(out)
+}
+
+/// The numbers of chunks, if they follow each other.
+fn numbers(chunks: &[Chunk]) -> Option<Numbers> {
+    let Numbers { mut gaps, mut durations } = Numbers::default();
+    let mut exit = chunks.first()?.base;
     for chunk in chunks {
         if chunk.base != exit || !(1..=CHUNK_EVENTS).contains(&chunk.events) {
             return None;
@@ -75,11 +86,7 @@ pub(super) fn encode(owner: Owner, chunks: &[Chunk]) -> Option<Vec<u8>> {
         }
         exit = after(exit, &gaps[from..], &durations[from..], chunk.unit);
     }
-    let events = u32::try_from(gaps.len()).ok().filter(|n| *n <= MOST)?;
-    let mut out = column::encode_head(owner, &Chunk { events, ..column::without_times(first) });
-    put_bytes(&mut out, &pages::compress(&gaps)?);
-    out.extend_from_slice(&pages::compress(&durations)?);
-    Some(out)
+    Some(Numbers { gaps, durations })
 }
 
 /// The numbers of a chunk's bytes, if these are as long as needed.
@@ -100,14 +107,16 @@ fn after(base: i64, gaps: &[i64], durations: &[i64], unit: u32) -> i64 {
 }
 
 /// Whose times they are, and the chunks that were put together.
-pub(super) fn decode(mut src: &[u8]) -> Result<(Owner, Vec<Chunk>), DecodeError> {
+pub(super) fn decode(kind: FrameKind, mut src: &[u8]) -> Result<(Owner, Vec<Chunk>), DecodeError> {
     let src = &mut src;
     let (owner, head) = column::decode_head(src)?;
     if head.events > MOST || head.events == 0 {
         return Err(DecodeError::Integer).field("events");
     }
-    let gaps = pages::expand(get_bytes(src).field("gaps")?, head.events).field("gaps")?;
-    let durations = pages::expand(std::mem::take(src), head.events).field("durations")?;
+    let Numbers { gaps, durations } = match kind {
+        FrameKind::Series => pages(src, head.events)?,
+        _ => placed::expand(std::mem::take(src), head.events)?,
+    };
     finish(src)?;
     let (mut first, mut base) = (head.first, head.base);
     let most = CHUNK_EVENTS.to_usize();
@@ -123,18 +132,64 @@ pub(super) fn decode(mut src: &[u8]) -> Result<(Owner, Vec<Chunk>), DecodeError>
     Ok((owner, chunks.collect()))
 }
 
+/// The numbers of so many events in SERIES.
+fn pages(src: &mut &[u8], events: u32) -> Result<Numbers, DecodeError> {
+    let gaps = pages::expand(get_bytes(src).field("gaps")?, events).field("gaps")?;
+    Ok(Numbers { gaps, durations: pages::expand(std::mem::take(src), events).field("durations")? })
+}
+
 /// Bytes that the times would take in COLUMN frames.
-pub(super) fn expanded(src: &[u8]) -> Result<u64, DecodeError> {
-    let (owner, chunks) = decode(src)?;
+pub(super) fn expanded(kind: FrameKind, src: &[u8]) -> Result<u64, DecodeError> {
+    let (owner, chunks) = decode(kind, src)?;
     Ok(chunks.iter().map(|chunk| column::encode(owner, chunk).len().to_u64()).sum())
 }
 
 #[cfg(test)]
-#[cfg(feature = "pco")]
 mod tests {
+    use super::super::bytes::put_bytes;
     use super::*;
     use proptest::prelude::*;
     use st_model::columns::ColumnWriter;
+
+    /// The kinds of frames that can be read.
+    const KINDS: &[FrameKind] = &[
+        FrameKind::Times,
+        #[cfg(feature = "pco")]
+        FrameKind::Series,
+    ];
+
+    /// Consecutive chunks in a frame of a kind.
+    fn encoded(kind: FrameKind, owner: Owner, chunks: &[Chunk]) -> Vec<u8> {
+        if kind == FrameKind::Times {
+            return encode(owner, chunks).unwrap();
+        }
+        let numbers = numbers(chunks).unwrap();
+        let head = Chunk { events: narrow(numbers.gaps.len()), ..column::without_times(&chunks[0]) };
+        let mut out = column::encode_head(owner, &head);
+        put_bytes(&mut out, &page(&numbers.gaps));
+        out.extend(page(&numbers.durations));
+        out
+    }
+
+    /// Numbers as versions 1.4 to 1.6 have written them.
+    #[cfg(feature = "pco")]
+    fn page(numbers: &[i64]) -> Vec<u8> {
+        use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec, wrapped::FileCompressor};
+        let config = ChunkConfig::default()
+            .with_compression_level(10)
+            .with_mode_spec(ModeSpec::Classic)
+            .with_delta_spec(DeltaSpec::NoOp)
+            .with_paging_spec(PagingSpec::Exact(vec![numbers.len()]));
+        let file = FileCompressor::default();
+        let mut chunk = file.chunk_compressor(numbers, &config).unwrap();
+        let out = chunk.write_meta(file.write_header(Vec::new()).unwrap()).unwrap();
+        chunk.write_page(0, out).unwrap()
+    }
+
+    #[cfg(not(feature = "pco"))]
+    fn page(_: &[i64]) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// A thread's chunks: so many full ones, and some events more.
     fn chunks(full: u32, more: &[(i64, i64)], unit: u32) -> Vec<Chunk> {
@@ -171,26 +226,30 @@ mod tests {
         #[test]
         fn chunks_come_back(full in 0u32..3, more in more(300), unit in prop_oneof![Just(1u32), 1u32..]) {
             let chunks = chunks(full, &more, unit);
-            let payload = encode((3, 1), &chunks).unwrap();
-            prop_assert_eq!(decode(&payload).unwrap(), ((3, 1), chunks.clone()));
             let flat: usize = chunks.iter().map(|c| column::encode((3, 1), c).len()).sum();
-            prop_assert_eq!(expanded(&payload).unwrap(), flat.to_u64());
-            for cut in [payload.len() - 1, payload.len() / 2] {
-                prop_assert!(decode(&payload[..cut]).is_err());
+            for kind in KINDS {
+                let payload = encoded(*kind, (3, 1), &chunks);
+                prop_assert_eq!(decode(*kind, &payload).unwrap(), ((3, 1), chunks.clone()));
+                prop_assert_eq!(expanded(*kind, &payload).unwrap(), flat.to_u64());
+                for cut in [payload.len() - 1, payload.len() / 2] {
+                    prop_assert!(decode(*kind, &payload[..cut]).is_err());
+                }
+                prop_assert!(decode(*kind, &[&payload[..], &[0]].concat()).is_err());
             }
-            prop_assert!(decode(&[&payload[..], &[0]].concat()).is_err());
         }
 
         #[test]
         fn damage_is_refused_or_read_in_full(
             more in more(300), at in any::<prop::sample::Index>(), xor in 1u8.., at_the_head: bool,
         ) {
-            let mut payload = encode((0, 0), &chunks(0, &more, 1)).unwrap();
-            let within = if at_the_head { payload.len().min(40) } else { payload.len() };
-            let at = at.index(within);
-            payload[at] ^= xor;
-            if let Ok((_, chunks)) = decode(&payload) {
-                prop_assert!(chunks.iter().all(|c| c.times().count() == c.events.to_usize()));
+            for kind in KINDS {
+                let mut payload = encoded(*kind, (0, 0), &chunks(0, &more, 1));
+                let within = if at_the_head { payload.len().min(40) } else { payload.len() };
+                let at = at.index(within);
+                payload[at] ^= xor;
+                if let Ok((_, chunks)) = decode(*kind, &payload) {
+                    prop_assert!(chunks.iter().all(|c| c.times().count() == c.events.to_usize()));
+                }
             }
         }
 
@@ -201,7 +260,7 @@ mod tests {
             // pco's version, and the way that is read.
             payload.extend(if plain { &[4, 1, 0][..] } else { &[] });
             payload.extend(&bytes);
-            let _ = decode(&payload);
+            KINDS.iter().for_each(|kind| _ = decode(*kind, &payload).is_ok());
         }
     }
 
@@ -209,21 +268,25 @@ mod tests {
     fn more_events_than_a_frame_has_are_refused_before_they_are_read() {
         // Equal numbers take no bytes, however many they are.
         let chunk = chunks(0, &[(1, 2); 9], 1).remove(0);
-        let payload = encode((0, 0), std::slice::from_ref(&chunk)).unwrap();
-        let head = column::encode_head((0, 0), &chunk).len();
-        let with = |events: u32| {
-            let mut other = column::encode_head((0, 0), &Chunk { events, ..column::without_times(&chunk) });
-            other.extend(&payload[head..]);
-            decode(&other)
-        };
-        for events in [0, MOST + 1, u32::MAX] {
-            let told = with(events).unwrap_err().to_string();
-            assert!(told.starts_with("events"), "{events}: {told}");
+        for kind in KINDS {
+            let payload = encoded(*kind, (0, 0), std::slice::from_ref(&chunk));
+            let head = column::encode_head((0, 0), &chunk).len();
+            let with = |events: u32| {
+                let mut other =
+                    column::encode_head((0, 0), &Chunk { events, ..column::without_times(&chunk) });
+                other.extend(&payload[head..]);
+                decode(*kind, &other)
+            };
+            for events in [0, MOST + 1, u32::MAX] {
+                let told = with(events).unwrap_err().to_string();
+                assert!(told.starts_with("events"), "{events}: {told}");
+            }
+            let most = with(MOST).unwrap().1;
+            assert_eq!(most.iter().map(|c| c.events).sum::<u32>(), MOST);
         }
-        let most = with(MOST).unwrap().1;
-        assert_eq!(most.iter().map(|c| c.events).sum::<u32>(), MOST);
     }
 
+    #[cfg(feature = "pco")]
     #[test]
     fn other_ways_of_pco_are_refused() {
         use pco::{ChunkConfig, DeltaSpec, ModeSpec, wrapped::FileCompressor};
@@ -246,7 +309,7 @@ mod tests {
             let mut chunk = file.chunk_compressor(numbers, &config).unwrap();
             let out = chunk.write_meta(file.write_header(Vec::new()).unwrap()).unwrap();
             let out = chunk.write_page(0, out).unwrap();
-            refused += usize::from(pages::expand(&out, 2_000).is_err());
+            refused += usize::from(super::super::pages::expand(&out, 2_000).is_err());
         }
         assert_eq!(refused, 4);
     }

@@ -38,7 +38,7 @@ pub fn structure_size(section: &Section) -> usize {
 }
 
 /// Bytes that the exact times of a thread take in a file, beyond its first MiB of them, and what they take before compression. None where
-/// they cannot be compressed like that: there are none, or this was built without it.
+/// there are none.
 #[must_use]
 pub fn times_size(column: &Column) -> Option<(u64, u64)> {
     let mut joined = Joined::default();
@@ -72,7 +72,7 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
         let kind = frame.kind()?;
         let stored = frame.stored.len().to_u64();
         let expanded = match kind {
-            Some(FrameKind::Series) => frame.decode(FrameKind::Series, series::expanded)?,
+            Some(k) if k.joins_times() => frame.decode(k, |payload| series::expanded(k, payload))?,
             Some(k) => frame.payload(k)?.len().to_u64(),
             None => stored,
         };

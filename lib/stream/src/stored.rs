@@ -71,7 +71,7 @@ impl Times {
             }
             let (_, chunks) = frame.chunks(kind)?;
             // Of others it is known before they are expanded, and has been counted by who has read them.
-            let coded = kind == FrameKind::Series || frame.has_coded_times();
+            let coded = kind.joins_times() || frame.has_coded_times();
             let bytes = chunks.iter().map(|chunk| (chunk.gaps.len() + chunk.durations.len()).to_u64()).sum();
             if coded && count && !self.of.holds(bytes) {
                 return Err(frame.fault(ErrorKind::TooLarge(kind)));
@@ -229,32 +229,28 @@ impl Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(feature = "pco")]
     use crate::expansion::MEMORY;
 
-    /// Times of so many events in a SERIES frame, of a stream whose times have expanded to so much before.
-    #[cfg(feature = "pco")]
+    /// Times of so many events in a TIMES frame, of a stream whose times have expanded to so much before.
     fn times(events: u32, before: u64) -> Times {
         let frame = series((0, 0), events);
         let of = Arc::new(Expansion::default());
         of.read(frame.stored.len().to_u64());
         assert!(of.holds(before));
         let mut times = Times::new(&of);
-        times.push(FrameKind::Series, frame);
+        times.push(FrameKind::Times, frame);
         times
     }
 
     /// A gap and a duration of an event are a byte each.
-    #[cfg(feature = "pco")]
     fn series(owner: Owner, events: u32) -> StoredFrame {
         let mut writer = st_model::columns::ColumnWriter::resume(0, 0);
         let mut chunks: Vec<Chunk> =
             (1..=i64::from(events)).filter_map(|n| writer.push(10 * n, 10 * n + 1)).collect();
         chunks.extend(writer.flush());
-        StoredFrame::stored(FrameKind::Series, crate::series::encode(owner, &chunks).unwrap())
+        StoredFrame::stored(FrameKind::Times, crate::series::encode(owner, &chunks).unwrap())
     }
 
-    #[cfg(feature = "pco")]
     #[test]
     fn times_may_expand_to_what_they_take_and_no_further() {
         // They count once however often they are asked for.
@@ -264,11 +260,10 @@ mod tests {
         let more = times(1001, room);
         for _ in 0..2 {
             let told = more.column().unwrap_err();
-            assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Series)), "{told}");
+            assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Times)), "{told}");
         }
     }
 
-    #[cfg(feature = "pco")]
     #[test]
     fn times_of_all_ranks_of_a_stream_count_together() {
         let header = st_model::header::Header::default();
@@ -278,7 +273,7 @@ mod tests {
             .unwrap();
         let mut reader = crate::Reader::new(&stream[..], crate::ReadOptions::default()).unwrap();
         for rank in 0..3 {
-            reader.hold(FrameKind::Series, series((rank, 0), 1000)).unwrap();
+            reader.hold(FrameKind::Times, series((rank, 0), 1000)).unwrap();
         }
         let held: Vec<&Times> = reader.held().collect();
         assert!(held[0].of.holds(MEMORY - 2 * 2 * 1000));

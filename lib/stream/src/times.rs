@@ -187,7 +187,7 @@ fn all(first: u64, of: &[u32]) -> u64 {
 }
 
 #[inline]
-fn hash(h: u64, x: u64) -> u64 {
+pub(super) fn hash(h: u64, x: u64) -> u64 {
     let h = (h ^ x).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     h ^ h >> 32
 }

@@ -103,7 +103,7 @@ impl Written {
             let bytes = frame.write(to)?;
             self.offset += bytes;
             self.frames += 1;
-            if [FrameKind::Column, FrameKind::Series].map(FrameKind::number).contains(&frame.number) {
+            if TIMES.map(FrameKind::number).contains(&frame.number) {
                 self.times.stored += bytes;
             }
         }
@@ -130,6 +130,7 @@ enum Of {
 
 const SITES: usize = 0;
 const OBJECTS: usize = 1;
+const TIMES: [FrameKind; 3] = [FrameKind::Column, FrameKind::Series, FrameKind::Times];
 const TABLES: [FrameKind; 2] = [FrameKind::Sites, FrameKind::Objects];
 
 /// A table as it was encoded here, or as it was copied.

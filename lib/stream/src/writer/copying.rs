@@ -44,14 +44,16 @@ impl<W: Write> Writer<W> {
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
                 Some(FrameKind::Sites | FrameKind::Objects) => {}
-                Some(kind @ (FrameKind::Column | FrameKind::Series))
+                Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times))
                     if level_of(FrameKind::Column, level) != self.level(FrameKind::Column) =>
                 {
                     self.hold(from, kind, &frame, &mut held)?;
                     let (owner, chunks) = frame.chunks(kind)?;
                     chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
                 }
-                Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Clock)) => {
+                Some(
+                    kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times | FrameKind::Clock),
+                ) => {
                     self.hold(from, kind, &frame, &mut held)?;
                     let work = self.recoded(frame, kind, level)?;
                     self.add(true, Of::Other, work)?;

@@ -1,0 +1,253 @@
+//! Many exact times: gaps and durations in turn, each by where it lies in the distribution of its kind ([`tree`]), question by
+//! question, and by how far it is from the least number there ([`offsets`]).
+//!
+//! What can be known of a time is where in its loop the program is. That shows in how long ago times were long, a computation's
+//! or a wait's, and in the times just before. Two contexts, one of each, are mixed ([`super::mixing`]).
+
+mod offsets;
+mod tree;
+
+use st_model::num::{Exact, narrow};
+
+use super::bytes::{get_bytes, get_i64, put_bytes, put_i64};
+use super::error::{DecodeError, Field as _};
+use super::mixing::{Chance, Coder, Decoder, Encoder, Mixer};
+use super::times::hash;
+use offsets::{Get, Offsets, Put};
+use tree::{LEAF, Tree};
+
+/// Contexts of a question.
+const CONTEXTS: usize = 2;
+/// Rows of chances per context, 2 to the power of: a sixteenth of the events, within these bounds.
+const FEWEST: u32 = 6;
+const MOST: u32 = 12;
+/// A row has the chances of four questions that follow each other, by the answers to those before in the row, with a 1 in front.
+const ROW: usize = 16;
+/// Rows of questions whose contexts are mixed; what is asked after them is asked of numbers that are spread out.
+const ROWS: usize = 2;
+/// What weights begin with: a sum a little above 1.
+const BEGIN: i32 = 40_000;
+/// No more numbers are counted since a long one.
+const LONG_AGO: u64 = 63;
+
+/// The numbers of events, of each as many as there are of the other, and at least one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) gaps: Vec<i64>,
+    pub(super) durations: Vec<i64>,
+}
+
+/// What both sides know beforehand of gaps and durations: their distributions, and from where on they are long.
+struct Known {
+    trees: [Tree; 2],
+    long: [i64; 2],
+}
+
+impl Known {
+    fn decode(src: &mut &[u8]) -> Result<Self, DecodeError> {
+        let trees = [Tree::decode(src).field("gaps")?, Tree::decode(src).field("durations")?];
+        Ok(Self { trees, long: [get_i64(src).field("long gap")?, get_i64(src).field("long duration")?] })
+    }
+}
+
+/// The numbers compressed.
+pub(super) fn compress(numbers: &Numbers) -> Option<Vec<u8>> {
+    let sorted = [&numbers.gaps, &numbers.durations].map(|numbers| {
+        let mut sorted = numbers.clone();
+        sorted.sort_unstable();
+        sorted
+    });
+    let mut out: Vec<u8> = sorted.iter().flat_map(|sorted| tree::encode(sorted)).collect();
+    sorted.iter().for_each(|sorted| put_i64(&mut out, tree::long(sorted)));
+    let known = Known::decode(&mut &out[..]).ok()?;
+    let mut model = Model::new(&known, narrow(numbers.gaps.len()));
+    let (mut coder, mut offsets) = (Encoder::new(Vec::new()), Put::default());
+    for (gap, duration) in numbers.gaps.iter().zip(&numbers.durations) {
+        model.code(0, &mut coder, &mut offsets, *gap);
+        model.code(1, &mut coder, &mut offsets, *duration);
+    }
+    put_bytes(&mut out, &coder.finish());
+    out.extend(offsets.finish());
+    Some(out)
+}
+
+/// The numbers of so many events, at least one. *Memory:* 16 bytes for each, as they are read.
+pub(super) fn expand(mut src: &[u8], events: u32) -> Result<Numbers, DecodeError> {
+    const BAD: DecodeError = DecodeError::Invalid("not as many numbers as are stated");
+    let known = Known::decode(&mut src)?;
+    let mut coder = Decoder::new(get_bytes(&mut src).field("places")?);
+    let mut offsets = Get::new(src);
+    let mut model = Model::new(&known, events);
+    let mut out = Numbers::default();
+    for _ in 0..events {
+        out.gaps.push(model.code(0, &mut coder, &mut offsets, 0));
+        out.durations.push(model.code(1, &mut coder, &mut offsets, 0));
+        // What ends early would go on with zeros, for as many events as are stated.
+        if coder.is_over() || offsets.is_over() {
+            return Err(BAD);
+        }
+    }
+    if coder.is_done() && offsets.is_done() { Ok(out) } else { Err(BAD) }
+}
+
+/// The chances of four questions.
+type Row = [Chance; ROW];
+
+/// What is known of numbers to come.
+struct Model<'a> {
+    known: &'a Known,
+    mixer: Mixer,
+    rows: [Vec<Row>; CONTEXTS],
+    /// By kind of number: of the first row and of the second, by the answers before.
+    weights: [[[[i32; CONTEXTS]; ROW]; ROWS]; 2],
+    /// By kind of number and node: the chances of what is asked after that.
+    alone: [Vec<Chance>; 2],
+    /// By kind of number: the leaf of the last one, and how many there were since a long one.
+    last: [u64; 2],
+    since: [u64; 2],
+}
+
+impl<'a> Model<'a> {
+    fn new(known: &'a Known, events: u32) -> Self {
+        let bits = events.max(1).ilog2().saturating_sub(4).clamp(FEWEST, MOST);
+        Self {
+            known,
+            mixer: Mixer::new(),
+            rows: std::array::from_fn(|_| vec![[Chance::default(); ROW]; 1 << bits]),
+            weights: [[[[BEGIN; CONTEXTS]; ROW]; ROWS]; 2],
+            alone: known.trees.each_ref().map(|tree| vec![Chance::default(); tree.nodes.len()]),
+            last: [0; 2],
+            since: [0; 2],
+        }
+    }
+
+    /// Codes a number of a kind: 0 for a gap, 1 for a duration. The number that was coded.
+    #[inline]
+    fn code<C: Coder, O: Offsets>(
+        &mut self,
+        kind: usize,
+        coder: &mut C,
+        offsets: &mut O,
+        number: i64,
+    ) -> i64 {
+        let tree = &self.known.trees[kind];
+        let [gap, duration] = self.since;
+        let (other, same) = (self.last[1 - kind], self.last[kind]);
+        let k = kind.to_u64();
+        let contexts =
+            [hash(gap | duration << 6 | k << 36, 5), hash(other | same << 12 | gap << 24 | k << 36, 6)];
+        let mask = self.rows[0].len() - 1;
+        let mut at = tree.root;
+        for row in 0..ROWS {
+            if at >= LEAF {
+                break;
+            }
+            let by = if row == 0 { 0 } else { hash(at.to_u64(), 7) };
+            let places = contexts.map(|context| ((context ^ by) >> 20).to_usize() & mask);
+            let [first, second] = &mut self.rows;
+            let (first, second) = (&mut first[places[0]], &mut second[places[1]]);
+            let weights = &mut self.weights[kind][row];
+            let mut before = 1;
+            while at < LEAF && before < ROW {
+                let node = &tree.nodes[at];
+                let chances = [&mut first[before], &mut second[before]];
+                let answer = self.mixer.code(coder, number >= node.split, chances, &mut weights[before]);
+                at = node.next[usize::from(answer)];
+                before = 2 * before + usize::from(answer);
+            }
+        }
+        while at < LEAF {
+            let node = &tree.nodes[at];
+            let answer = self.mixer.alone(coder, number >= node.split, &mut self.alone[kind][at]);
+            at = node.next[usize::from(answer)];
+        }
+        let leaf = &tree.leaves[at - LEAF];
+        let offset = offsets.code(leaf.first.abs_diff(number), leaf.most);
+        let number = leaf.first.wrapping_add_unsigned(offset);
+        self.last[kind] = (at - LEAF).to_u64();
+        self.since[kind] =
+            if number >= self.known.long[kind] { 0 } else { LONG_AGO.min(self.since[kind] + 1) };
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn number() -> impl Strategy<Value = i64> {
+        prop_oneof![Just(40i64), Just(50i64), -3i64..3, 900i64..1_100, 1_000_000i64..2_000_000, any::<i64>()]
+    }
+
+    fn numbers(v: impl IntoIterator<Item = (i64, i64)>) -> Numbers {
+        let (gaps, durations) = v.into_iter().unzip();
+        Numbers { gaps, durations }
+    }
+
+    /// A short call, a long one, a computation, with noise; by a clock that ticks so many ns.
+    fn noisy(events: usize, tick: i64) -> Numbers {
+        let mut noise = 1u64;
+        numbers([(40, 300), (90, 25_000), (400_000, 1_200)].into_iter().cycle().take(events).map(
+            |(gap, duration)| {
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let part =
+                    |n: i64, by: u32| (n + ((n * (noise >> by & 0xffff).cast_signed()) >> 18)) / tick * tick;
+                (part(gap, 30), part(duration, 47))
+            },
+        ))
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(v in prop::collection::vec((number(), number()), 1..300), times in 1usize..20) {
+            let all = numbers(v.iter().copied().cycle().take(v.len() * times));
+            let events = narrow(all.gaps.len());
+            let packed = compress(&all).unwrap();
+            prop_assert_eq!(expand(&packed, events).unwrap(), all);
+            for cut in [packed.len() - 1, packed.len() / 2] {
+                prop_assert!(expand(&packed[..cut], events).is_err());
+            }
+            prop_assert!(expand(&[&packed[..], &[0; 5]].concat(), events).is_err());
+        }
+
+        #[test]
+        fn damage_is_refused_or_read(
+            v in prop::collection::vec((number(), number()), 1..300), at: prop::sample::Index, xor in 1u8..,
+        ) {
+            let mut packed = compress(&numbers(v.iter().copied())).unwrap();
+            let at = at.index(packed.len());
+            packed[at] ^= xor;
+            if let Ok(read) = expand(&packed, narrow(v.len())) {
+                prop_assert!(read.gaps.len() == v.len() && read.durations.len() == v.len());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>, events in 1u32..2_000) {
+            let _ = expand(&bytes, events);
+        }
+    }
+
+    #[test]
+    fn times_take_less_than_by_lzma() {
+        for tick in [1, 10] {
+            let all = noisy(60_000, tick);
+            let packed = compress(&all).unwrap();
+            let column = |numbers: &[i64]| {
+                numbers.iter().flat_map(|n| narrow::<u32>(*n).to_le_bytes()).collect::<Vec<u8>>()
+            };
+            let other = [column(&all.gaps), column(&all.durations)].concat();
+            #[cfg(feature = "lzma")]
+            let other = super::super::lzma::compress(&other, 19).unwrap();
+            assert!(10 * packed.len() < 9 * other.len(), "{} of {}", packed.len(), other.len());
+        }
+    }
+
+    #[test]
+    fn what_is_always_so_takes_next_to_nothing() {
+        let all = numbers([(40, 300), (90, 25_000), (400_000, 1_200)].into_iter().cycle().take(90_000));
+        let bytes = compress(&all).unwrap().len();
+        assert!(bytes < 200, "{bytes}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Numbers of which nothing is known but how large they can be, in as few bits as they take.
+
+use st_model::num::narrow;
+
+/// Codes numbers from 0 up to one that is known.
+pub(super) trait Offsets {
+    /// Codes a number; the number that was coded.
+    fn code(&mut self, n: u64, most: u64) -> u64;
+}
+
+/// So many bits hold all numbers up to this one, and so many of the least take one bit less.
+struct Width {
+    bits: u32,
+    short: u64,
+}
+
+impl Width {
+    #[inline]
+    fn of(most: u64) -> Self {
+        let bits = u64::BITS - most.leading_zeros();
+        Self { bits, short: u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0) - most }
+    }
+}
+
+/// Makes bytes, the highest bit first.
+#[derive(Debug, Default)]
+pub(super) struct Put {
+    out: Vec<u8>,
+    /// Bits that are no byte yet, the lowest ones.
+    bits: u64,
+    n: u32,
+}
+
+impl Put {
+    fn bits(&mut self, bits: u64, n: u32) {
+        if n > 32 {
+            self.bits(bits >> 32, n - 32);
+            return self.bits(bits & u64::from(u32::MAX), 32);
+        }
+        self.bits = self.bits << n | bits;
+        self.n += n;
+        while self.n >= 8 {
+            self.n -= 8;
+            self.out.push(narrow(self.bits >> self.n & 255));
+        }
+    }
+
+    /// The bytes, the last one with zeros.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.bits(0, (8 - self.n) % 8);
+        self.out
+    }
+}
+
+impl Offsets for Put {
+    #[inline]
+    fn code(&mut self, n: u64, most: u64) -> u64 {
+        let Width { bits, short } = Width::of(most);
+        if n < short {
+            self.bits(n, bits - 1);
+        } else {
+            self.bits(n + short, bits);
+        }
+        n
+    }
+}
+
+/// Reads bytes.
+#[derive(Debug)]
+pub(super) struct Get<'a> {
+    src: &'a [u8],
+    bits: u64,
+    n: u32,
+    over: bool,
+}
+
+impl<'a> Get<'a> {
+    pub(super) fn new(src: &'a [u8]) -> Self {
+        Self { src, bits: 0, n: 0, over: false }
+    }
+
+    /// Whether more was asked for than there is.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Whether all was read but the zeros of the last byte.
+    pub(super) fn is_done(&self) -> bool {
+        self.src.is_empty() && !self.over && self.bits & ((1 << self.n) - 1) == 0
+    }
+
+    fn bits(&mut self, n: u32) -> u64 {
+        if n > 32 {
+            let high = self.bits(n - 32);
+            return high << 32 | self.bits(32);
+        }
+        while self.n < n {
+            let byte = self.src.split_off_first();
+            self.over |= byte.is_none();
+            self.bits = self.bits << 8 | u64::from(*byte.unwrap_or(&0));
+            self.n += 8;
+        }
+        self.n -= n;
+        self.bits >> self.n & ((1 << n) - 1)
+    }
+}
+
+impl Offsets for Get<'_> {
+    #[inline]
+    fn code(&mut self, _: u64, most: u64) -> u64 {
+        let Width { bits, short } = Width::of(most);
+        if short == 0 {
+            return self.bits(bits);
+        }
+        let n = self.bits(bits - 1);
+        if n < short { n } else { (n << 1 | self.bits(1)) - short }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(v in prop::collection::vec((any::<u64>(), 0u32..64), 0..200)) {
+            let numbers: Vec<(u64, u64)> = v.iter().map(|(n, by)| (n >> by).max(1)).zip(v.iter().map(|(n, _)| *n))
+                .flat_map(|(most, n)| [(n % most, most), (most, most), (0, 0)]).collect();
+            let mut put = Put::default();
+            numbers.iter().for_each(|(n, most)| assert_eq!(put.code(*n, *most), *n));
+            let bytes = put.finish();
+            let mut get = Get::new(&bytes);
+            for (n, most) in &numbers {
+                prop_assert_eq!(get.code(0, *most), *n);
+            }
+            prop_assert!(get.is_done());
+            // What is missing is noticed.
+            let mut get = Get::new(&bytes[..bytes.len().saturating_sub(1)]);
+            numbers.iter().for_each(|(_, most)| _ = get.code(0, *most));
+            prop_assert!(bytes.is_empty() || get.is_over());
+        }
+    }
+
+    #[test]
+    fn no_bit_more_than_numbers_need() {
+        let mut put = Put::default();
+        // Of three numbers the first takes one bit, the others two.
+        [0, 1, 2, 0].iter().for_each(|n| _ = put.code(*n, 2));
+        assert_eq!(put.finish(), [0b0101_1000]);
+    }
+}
