@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use st_stream::directory::FAILED_RANK;
+use st_stream::directory::{FAILED_PROCESS, FAILED_RANK};
 
 /// Ranks that said that they could not record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -15,16 +15,23 @@ pub struct Failed {
     pub there: u64,
     /// Those that knew which rank they are.
     pub known: BTreeSet<u32>,
+    /// Processes that did not know it.
+    pub processes: BTreeSet<u32>,
 }
 
 impl Failed {
     /// One more line, without its first word.
     pub(crate) fn add(&mut self, said: &str) {
-        let named = said.strip_prefix(FAILED_RANK).and_then(|rest| rest.split_once(' '));
-        let known = named.and_then(|(rank, why)| Some((rank.parse().ok()?, why)));
-        let why = known.map_or(said, |(_, why)| why);
-        // A rank may say more than one thing.
-        if known.is_some_and(|(rank, _)| !self.known.insert(rank)) {
+        let (rank, rest) = numbered(said, FAILED_RANK);
+        let (process, why) = numbered(rest, FAILED_PROCESS);
+        // Each may say more than one thing, and know its rank only later.
+        let new = match (rank, process) {
+            (Some(rank), Some(process)) => self.known.insert(rank) && !self.processes.remove(&process),
+            (Some(rank), None) => self.known.insert(rank),
+            (None, Some(process)) => self.processes.insert(process),
+            (None, None) => true,
+        };
+        if !new {
             return;
         }
         if self.ranks == 0 {
@@ -38,4 +45,11 @@ impl Failed {
     pub fn without_stream(&self) -> u64 {
         self.ranks.saturating_sub(self.there)
     }
+}
+
+/// The number that stands at the beginning behind a word, and the rest.
+fn numbered<'a>(said: &'a str, word: &str) -> (Option<u32>, &'a str) {
+    let named = said.strip_prefix(word).and_then(|rest| rest.split_once(' '));
+    let found = named.and_then(|(number, rest)| Some((number.parse().ok()?, rest)));
+    found.map_or((None, said), |(number, rest)| (Some(number), rest))
 }

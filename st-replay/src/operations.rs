@@ -15,8 +15,9 @@ use st_model::calls::roles::{Action, Epoch, Rule};
 use st_model::calls::words::{Words, slot};
 use st_model::calls::{CallId, CallTable, Kind, Meaning, Object, Row, Slot};
 use st_model::event::{Completed, Event};
-use st_model::objects::Comm;
+use st_model::objects::{Comm, Named};
 use st_model::project::Error;
+use st_model::ranklist::RankList;
 use st_model::section::{Section, Sym, Symbol, Tables};
 use st_model::values::ANY_TAG;
 
@@ -379,8 +380,11 @@ impl<F: FnMut(Operation)> Teller<'_, F> {
 fn strays(section: &Section, rank: u32) -> impl Iterator<Item = Item> {
     let is_stray =
         |comm: &Comm| comm.parent == 0 && comm.kind != "MPI_COMM_WORLD" && comm.kind != "MPI_COMM_SELF";
-    let all = (0..).zip(&section.tables.comms).filter_map(move |(index, comm)| Some((index, comm.on(rank)?)));
-    all.filter(move |(_, comm)| is_stray(&comm.content)).map(|(index, _)| (Object::Comm, index))
+    // What an index stands for was made alike on all ranks: MPI_COMM_SELF is another one on each, and there can be very many.
+    let first =
+        move |of: &[(RankList, Named<Comm>)]| of.first().is_some_and(|(_, comm)| is_stray(&comm.content));
+    let all = (0..).zip(&section.tables.comms).filter(move |(_, comm)| first(&comm.of));
+    all.filter(move |(_, comm)| comm.on(rank).is_some()).map(|(index, _)| (Object::Comm, index))
 }
 
 /// The communicator that the call makes: not all members of the one it names take part.

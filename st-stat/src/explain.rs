@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Result, bail};
-use st_cli::options::Talk;
+use st_cli::options::{Steps, Talk};
 use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted, grouped};
 use st_explain::{Analysis, Efficiency, Explains, Kept, Sum, Tell, Unmatched, analyse};
 use st_model::calls::{CallId, CallTable, names};
@@ -13,6 +13,7 @@ use st_model::num::{Exact, saturate};
 use st_model::rank_times::{OtherThreads, RankTime, other_threads, rank_times, totals};
 use st_model::section::{Section, Symbol};
 use st_model::sites::CallSites;
+use st_model::steps::Budget;
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs};
 use crate::calls::function;
@@ -58,6 +59,13 @@ enum Otherwise {
 /// Why messages cannot be matched.
 pub(crate) const HISTOGRAMS: &str =
     "parameters are histograms (st-merge --histogram): messages cannot be matched";
+
+/// Steps of which what was read has paid for some in bytes.
+pub(crate) fn paid(whole: &Whole, steps: &Steps) -> Budget {
+    let budget = steps.budget();
+    budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 2));
+    budget
+}
 
 impl Explained {
     /// Reads a trace, and says what is left out. What has been kept is told only where exact times are not.
@@ -134,8 +142,7 @@ impl Explained {
         if histograms {
             bail!("{HISTOGRAMS}");
         }
-        // What was read has been paid for in bytes.
-        budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 2));
+        let budget = paid(&whole, &input.steps);
         sections.iter().try_for_each(|s| budget.spend(s, None, CALLS))?;
         let progress = explaining(&sections, talk);
         let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;

@@ -25,7 +25,7 @@ const UNDER_WAY: u64 = 2;
 const MOST: u64 = 1 << 24;
 
 /// Steps that take about a second.
-const A_SECOND: u64 = 3_000_000;
+const A_SECOND: u64 = 5_000_000;
 
 /// Steps that may be made, by all threads that have a copy of this. The default is any number.
 #[derive(Clone, Debug)]
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(budget.left(), 7);
         assert_eq!(budget.take(7), Ok(()));
         let error = budget.take(4_000_000 * 60).map_err(|e| e.to_string());
-        let said = "240000107 steps or more, some 80 s: --max-steps allows 100; to do it, say --max-steps 1000000000";
+        let said = "240000107 steps or more, some 48 s: --max-steps allows 100; to do it, say --max-steps 1000000000";
         assert_eq!(error, Err(format!("to go through it takes {said}")));
         assert!(other.take(u64::MAX).is_err_and(|e| e.to_string().contains("more steps than can be made")));
         assert_eq!(Budget::default().take(u64::MAX), Ok(()));

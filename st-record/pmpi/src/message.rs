@@ -1,6 +1,6 @@
 //! The few lines that the recorder prints.
 
-use st_stream::directory::{FAILED, FAILED_RANK, NOTES};
+use st_stream::directory::{FAILED, FAILED_PROCESS, FAILED_RANK, NOTES};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -43,7 +43,8 @@ pub(crate) fn note_failure(directory: &Path, why: &str) {
         u32::MAX => String::new(),
         r => format!("{FAILED_RANK}{r} "),
     };
-    note_down(directory, &format!("{FAILED}{rank}{why}"));
+    let who = format!("{rank}{FAILED_PROCESS}{}", std::process::id());
+    note_down(directory, &format!("{FAILED}{who} {why}"));
 }
 
 /// Variables in which launchers tell a process its rank.

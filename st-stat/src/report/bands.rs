@@ -1,12 +1,12 @@
 //! Iterations of the outermost loops, and phases: above the timeline, and as tables.
 
 use anyhow::Result;
-use st_cli::options::Steps;
 use st_explain::{Analysis, Loop, Moment, PhasesBy};
 use st_model::calls::{CallTable, names};
 use st_model::num::{Exact as _, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
+use st_model::steps::Budget;
 
 use super::data::{Band, Columns};
 use super::room::Room;
@@ -48,9 +48,8 @@ impl Cuts {
         sections: &[Section],
         sites: &CallSites,
         analysis: &Analysis,
-        steps: &Steps,
+        budget: &Budget,
     ) -> Result<Self> {
-        let budget = steps.budget();
         let tells = tells(sections);
         sections.iter().try_for_each(|s| budget.spend(s, None, if tells { 4 } else { 2 }))?;
         let mut known = Vec::new();

@@ -17,7 +17,7 @@ use super::room::Room;
 use super::{detail, groups, longest_waits, pairs, ranks, stacks, structure};
 use crate::args::WaitsBy;
 use crate::ended::Running;
-use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table};
+use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, paid, ranks_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
@@ -113,7 +113,7 @@ impl Told {
         let (origin, windows) = window::asked(&explained, windows)?;
         let cuts = match &explained.analysis {
             Some(analysis) => {
-                let cuts = Cuts::of(&explained.sections, sites, analysis, steps);
+                let cuts = Cuts::of(&explained.sections, sites, analysis, &paid(&explained.whole, steps));
                 unless_too_long(cuts, "iterations and phases are not shown", &mut lacks)?
             }
             None => None,

@@ -459,6 +459,13 @@ fn calls_that_take_too_many_steps_are_left_out_and_said_to_be() {
     );
 }
 
+/// What the waits are looked for in, iterations are told of: each byte of the file has paid for it.
+#[test]
+fn iterations_are_paid_for_as_waits_are() {
+    let page = report(kernel(Kernel::Workers, 5, 40), &["--max-steps", "2000"]);
+    assert!(!page["findings"].is_null() && !page["iterations"].is_null(), "{}", page["lacks"]);
+}
+
 /// Streams of all kinds that real programs left: none is too odd for a page.
 #[test]
 fn every_stored_stream_makes_a_page() {

@@ -16,6 +16,9 @@ use crate::selection::Selection;
 use crate::trace::Trace;
 use crate::window::Window;
 
+/// Steps that it takes to hand a call to a format.
+pub(crate) const HANDED: u64 = 2;
+
 /// What is read, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
@@ -52,7 +55,7 @@ impl Input {
         let budget = steps.map(Steps::budget);
         let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, section| {
             if let Some(budget) = &budget {
-                budget.spend(&section, ranks, 1)?;
+                budget.spend(&section, ranks, HANDED)?;
                 budget.spend_threads(&section, ranks)?;
             }
             let begins = begin(&section).context("decoding")?;

@@ -12,7 +12,7 @@ use st_model::sites::CallSites;
 
 use crate::NAME;
 use crate::format::{Call, Format, Summary};
-use crate::input::Input;
+use crate::input::{HANDED, Input};
 use crate::losses::Losses;
 use crate::selection::{HOW, LACK, Selection};
 use crate::tables::{Sink, Tables};
@@ -70,7 +70,7 @@ impl Source {
         }
         let budget = steps.budget();
         self.trace.sections.iter().try_for_each(|section| {
-            budget.spend(section, ranks, 1)?;
+            budget.spend(section, ranks, HANDED)?;
             budget.spend_threads(section, ranks)
         })?;
         let wanted = |lane: &&Lane| ranks.is_none_or(|ranks| ranks.contains(lane.rank));

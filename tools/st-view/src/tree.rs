@@ -37,6 +37,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let mut begun = false;
     let width = Screen::of(out).width;
     let named = Named::read(args)?;
+    let mut lists = text::flat::Lists::default();
     named.each(args, |header, section| {
         if !begun {
             begun = true;
@@ -48,7 +49,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
             let calls = counted(thread.lanes.calls, "call");
             lines(vec![format!("thread {i} of {}: {calls}", ranks(&thread.ranks))], " ", width, out)?;
             if args.flat {
-                text::flat::leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
+                lists.leaves(&section, thread).iter().try_for_each(|leaf| writeln!(out, "  {leaf}"))?;
             } else {
                 tree(&section, thread, &named.sites, width, out)?;
             }

@@ -38,7 +38,7 @@ fn list_by(events: &str, mut folder: Folder) -> String {
         let stack = rest.strip_prefix("MPI_Finalize").unwrap().trim();
         format!("{}{stack}", names[number.parse::<usize>().unwrap()])
     };
-    flat::leaves(&s, &s.threads[0]).iter().map(leaf).collect::<Vec<_>>().join(" ")
+    flat::Lists::default().leaves(&s, &s.threads[0]).iter().map(leaf).collect::<Vec<_>>().join(" ")
 }
 
 /// Outer work, then `n` rounds of send, receive, wait, for each `n`.

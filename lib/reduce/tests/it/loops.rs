@@ -43,7 +43,7 @@ fn leaves(s: &Section) -> Vec<String> {
         let symbol = s.symbols[sym.parse::<usize>().unwrap()];
         format!("{ranks} {}{stack}", s.sites.get(symbol.site).unwrap().label)
     };
-    flat::leaves(s, &s.threads[0]).iter().map(name).collect()
+    flat::Lists::default().leaves(s, &s.threads[0]).iter().map(name).collect()
 }
 
 /// Source: Wu, Mueller 2013, figures 4 and 5. Rank 0 repeats Isend (S) and Irecv (R) five times, and then calls another

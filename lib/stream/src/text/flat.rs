@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use st_model::ints::Sealed;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
-use st_model::section::{Section, Thread};
+use st_model::section::{Partition, Section, Thread};
 use st_model::tree::Item;
 
 use super::words::call_name;
@@ -21,11 +21,34 @@ use super::words::call_name;
 /// Values of a vector that are looked at, and runs of it that are printed.
 const LOOKED_AT: u64 = 1 << 20;
 const PRINTED: usize = 24;
-/// Nodes times classes of ranks that are printed, ranks times partitions and values in all that are looked at: bounds on
-/// the work for one list.
-const NODES: usize = 1 << 20;
+/// Nodes times classes of ranks that are printed, ranks times partitions and values that are looked at: bounds on the work
+/// for one list.
+const NODES: u64 = 1 << 20;
 const RANKS: u64 = 1 << 24;
 const VALUES: u64 = 1 << 26;
+/// Lists of all of which a stream may have as much: a few bytes can stand for any number of them.
+const LISTS: u64 = 8;
+
+/// What the lists of a stream may still take.
+#[derive(Clone, Debug)]
+pub struct Lists {
+    nodes: u64,
+    ranks: u64,
+    values: u64,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self { nodes: NODES * LISTS, ranks: RANKS * LISTS, values: VALUES * LISTS }
+    }
+}
+
+/// Takes what one list needs, if that is within its limit and within what is left.
+fn take(left: &mut u64, most: u64, needed: u64) -> bool {
+    let after = left.checked_sub(needed).filter(|_| needed <= most);
+    *left = after.unwrap_or(*left);
+    after.is_some()
+}
 
 /// One node as one class of ranks sees it.
 struct Seen {
@@ -37,28 +60,50 @@ struct Seen {
     vector: String,
 }
 
-/// The leaf list of a thread, a line per leaf: `<ranks> s3 MPI_Send (2,5)@<1 0 1 0>(3,6)@<1 1 1 0>`.
-///
-/// Vectors write five and more equal values as `value*number`. *Cost:* O(nodes · classes of ranks); a list that would be
-/// too long is one line that says so.
-#[must_use]
-pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
-    let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
-    if thread.ranks.len().saturating_mul(section.partitions.len().to_u64()) > RANKS {
-        return left_out("ranks");
-    }
-    let classes = classes(section, thread);
-    if thread.tree.items().len().saturating_mul(classes.len()) > NODES {
-        return left_out("nodes and classes of ranks");
-    }
-    let mut budget = VALUES;
-    let mut views: Vec<Vec<Seen>> = Vec::with_capacity(classes.len());
-    for (rank, _) in &classes {
-        views.push(view(section, thread, *rank, &mut budget));
+impl Lists {
+    /// The leaf list of a thread, a line per leaf: `<ranks> s3 MPI_Send (2,5)@<1 0 1 0>(3,6)@<1 1 1 0>`.
+    ///
+    /// Vectors write five and more equal values as `value*number`. *Cost:* O(nodes · classes of ranks), and by rank where ranks
+    /// differ; a list that would be too long, or is one of too many long ones, is one line that says so.
+    #[must_use]
+    pub fn leaves(&mut self, section: &Section, thread: &Thread) -> Vec<String> {
+        let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
+        let partitions = partitions(section, thread);
+        let looked_up = thread.ranks.len().saturating_mul(partitions.len().to_u64());
+        if !take(&mut self.ranks, RANKS, looked_up) {
+            return left_out("ranks");
+        }
+        let classes = classes(&partitions, thread);
+        // What all ranks are one class of is stored.
+        let nodes = thread.tree.items().len().saturating_mul(classes.len());
+        let more = if classes.len() > 1 { nodes.to_u64() } else { 0 };
+        if nodes.to_u64() > NODES || !take(&mut self.nodes, NODES, more) {
+            return left_out("nodes and classes of ranks");
+        }
+        let mut budget = VALUES.min(self.values);
+        let before = budget;
+        let mut views: Vec<Vec<Seen>> = Vec::with_capacity(classes.len());
+        for (rank, _) in &classes {
+            views.push(view(section, thread, *rank, &mut budget));
+            if budget == 0 {
+                break;
+            }
+        }
+        self.values -= before - budget;
         if budget == 0 {
             return left_out("counts");
         }
+        printed(section, thread, &classes, &views)
     }
+}
+
+/// The lines of a list.
+fn printed(
+    section: &Section,
+    thread: &Thread,
+    classes: &[(u32, RankList)],
+    views: &[Vec<Seen>],
+) -> Vec<String> {
     let mut lines = Vec::new();
     // First nodes of bodies stand for the loops that begin at their first leaf.
     let mut pending = Vec::new();
@@ -68,7 +113,7 @@ pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
             continue;
         };
         let mut here = RankList::default();
-        for ((_, ranks), view) in classes.iter().zip(&views) {
+        for ((_, ranks), view) in classes.iter().zip(views) {
             if view.get(i).is_some_and(|n| n.total > 0) {
                 here = here.union(ranks);
             }
@@ -76,7 +121,7 @@ pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
         let call = section.symbols.get(sym as usize).map(|s| call_name(section, s.call)).unwrap_or_default();
         let mut line = format!("{} s{sym} {call}", ranklist_notation::print(&here));
         let loops: Vec<usize> = pending.drain(..).chain([i]).collect();
-        for (value, ranks) in pairs(thread, &loops, &classes, &views) {
+        for (value, ranks) in pairs(thread, &loops, classes, views) {
             line.push_str(if line.ends_with(')') || line.ends_with('>') { "" } else { " " });
             line.push_str(&value);
             if ranks != here {
@@ -89,12 +134,20 @@ pub fn leaves(section: &Section, thread: &Thread) -> Vec<String> {
     lines
 }
 
-/// Ranks that are in the same class of every partition, with one of them each.
-fn classes(section: &Section, thread: &Thread) -> Vec<(u32, RankList)> {
+/// The partitions of a thread's nodes that tell its ranks apart.
+fn partitions<'a>(section: &'a Section, thread: &Thread) -> Vec<&'a Partition> {
     let mut used: Vec<u32> = thread.counts.iter().map(|c| c.partition).collect();
     used.sort_unstable();
     used.dedup();
-    let partitions: Vec<_> = used.iter().filter_map(|p| section.partitions.get(*p as usize)).collect();
+    let all = used.iter().filter_map(|p| section.partitions.get(*p as usize));
+    all.filter(|partition| !matches!(&partition.classes[..], [one] if *one == thread.ranks)).collect()
+}
+
+/// Ranks that are in the same class of every partition, with one of them each.
+fn classes(partitions: &[&Partition], thread: &Thread) -> Vec<(u32, RankList)> {
+    if partitions.is_empty() {
+        return thread.ranks.lowest().map(|rank| (rank, thread.ranks.clone())).into_iter().collect();
+    }
     let mut classes: Vec<(u32, RankList)> = Vec::new();
     let mut by_key: HashMap<Vec<Option<usize>>, usize> = HashMap::new();
     for rank in thread.ranks.iter() {
@@ -199,4 +252,45 @@ fn pairs(
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_model::form::Form;
+    use st_model::section::Elastic;
+    use st_model::tree::FlatTree;
+
+    /// Threads of one call, of so many ranks, which are these classes.
+    fn section(classes: Vec<RankList>, ranks: u32, threads: usize) -> Section {
+        let streams = classes.iter().map(|_| Sealed::from(vec![1])).collect();
+        let thread = Thread {
+            ranks: RankList::first(ranks),
+            tree: FlatTree::new(vec![Item::Leaf { sym: 0 }]),
+            counts: vec![Elastic { form: Form::Absolute, partition: 0, streams }],
+            ..Thread::default()
+        };
+        let partitions = vec![Partition { classes }];
+        Section {
+            ranks: thread.ranks.clone(),
+            threads: vec![thread; threads],
+            partitions,
+            ..Section::default()
+        }
+    }
+
+    #[test]
+    fn lists_of_a_stream_take_so_much_in_all() {
+        let out = |lists: &mut Lists, section: &Section| {
+            let all = section.threads.iter().flat_map(|thread| lists.leaves(section, thread));
+            all.filter(|line| line.contains("left out: too many ranks")).count()
+        };
+        let apart = section(vec![RankList::single(0), RankList::single(1), RankList::single(2)], 3, 4);
+        assert_eq!(out(&mut Lists::default(), &apart), 0);
+        let few = Lists { ranks: 7, ..Lists::default() };
+        assert_eq!(out(&mut few.clone(), &apart), 2);
+        // Ranks that are alike are not looked up one by one.
+        let alike = section(vec![RankList::first(u32::MAX)], u32::MAX, 1000);
+        assert_eq!(out(&mut few.clone(), &alike), 0);
+    }
 }

@@ -37,7 +37,8 @@ pub fn write(trace: &Trace, mut to: impl Write) -> io::Result<()> {
     let mut all = Names::default();
     trace.sections.iter().for_each(|s| all.extend(s.sites.names()));
     names(&all, to)?;
-    trace.sections.iter().try_for_each(|s| section(s, to))?;
+    let mut lists = flat::Lists::default();
+    trace.sections.iter().try_for_each(|s| section(s, &mut lists, to))?;
     if let Some(explanation) = &trace.explanation {
         writeln!(to, "waits {}", serde_json::to_string(explanation)?)?;
     }
@@ -60,7 +61,7 @@ fn names(all: &Names, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn section(s: &Section, to: &mut impl Write) -> io::Result<()> {
+fn section(s: &Section, lists: &mut flat::Lists, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "section {}", ranks(&s.ranks))?;
     for (host, on) in &s.hosts {
         writeln!(to, " host {} {}", quote(host), ranks(on))?;
@@ -84,7 +85,7 @@ fn section(s: &Section, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, " partition {}", classes.join(" | "))?;
     }
     s.ended.iter().try_for_each(|e| ended(e, to))?;
-    s.threads.iter().try_for_each(|t| thread(s, t, to))
+    s.threads.iter().try_for_each(|t| thread(s, t, lists, to))
 }
 
 /// `ended 2 thread 0 calls 151 last s4 inside s5 entered 12345`.
@@ -165,13 +166,13 @@ fn text(t: &Text) -> String {
     quote(&t.0)
 }
 
-fn thread(s: &Section, t: &Thread, to: &mut impl Write) -> io::Result<()> {
+fn thread(s: &Section, t: &Thread, lists: &mut flat::Lists, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, " thread {}", ranks(&t.ranks))?;
     write!(to, "  lanes {} {}", t.lanes.calls, t.lanes.voided)?;
     t.lanes.hash.iter().try_for_each(|h| write!(to, " {h:032x}"))?;
     writeln!(to)?;
     tree(s, t, to)?;
-    for line in flat::leaves(s, t) {
+    for line in lists.leaves(s, t) {
         writeln!(to, "# {line}")?;
     }
     // Parameters of all symbols, but for a last one the lists of those without are seen by their absence.

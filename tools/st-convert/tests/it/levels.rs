@@ -317,7 +317,7 @@ fn numbers_of_loops_do_not_depend_on_the_ranks_that_are_written() {
     let made = Made::of_lines(&[of(0, 2000), of(1, 30), of(2, 30)].concat());
     let loops = |ranks: &str| {
         // That does for the calls of rank 2: those of ranks that are not written take nothing.
-        let steps = if ranks == "2" { "400" } else { "100000" };
+        let steps = if ranks == "2" { "700" } else { "100000" };
         let of = ["--ranks", ranks, "--level", "phases", "--max-steps", steps];
         let (path, _) = made.convert(&[&of[..], &["-o", ranks, "--to", "csv"]].concat());
         let rows = csv(&path, "phases");
