@@ -154,7 +154,7 @@ impl Otf2<'_> {
         let (windows, files) = (&self.accesses.windows.each, &self.accesses.files.each);
         for of in windows.iter().chain(files) {
             let number = narrow(comms.len());
-            if let Entry::Vacant(new) = comms.entry(of.name) {
+            if let Entry::Vacant(new) = comms.entry(of.comm) {
                 new.insert(number);
                 let ranks = of.members.iter().filter_map(|rank| u32::try_from(rank).ok());
                 let members: Vec<u64> = ranks.filter_map(|rank| numbers.get(&rank)).copied().collect();
@@ -167,7 +167,7 @@ impl Otf2<'_> {
         let comm = |name: Name| comms.get(&name).copied().unwrap_or(UNDEFINED);
         for (window, number) in windows.iter().zip(0..) {
             let name = strings.number(&window.label)?;
-            to.write(Definition::Window(number, name, comm(window.name)))?;
+            to.write(Definition::Window(number, name, comm(window.comm)))?;
         }
         if !files.is_empty() {
             let name = strings.number("MPI-IO")?;
@@ -176,7 +176,7 @@ impl Otf2<'_> {
         for (file, number) in files.iter().zip(0..) {
             let name = strings.number(if file.label.is_empty() { "unknown file" } else { &file.label })?;
             to.write(Definition::File(number, name, 0))?;
-            let comm = comm(file.name);
+            let comm = comm(file.comm);
             let Some(mode) = file.before else {
                 to.write(Definition::Opened(number, name, number, 0, comm))?;
                 continue;

@@ -376,8 +376,8 @@ impl<'a> Reading<'a> {
         self.communicator(o.comm, to);
         let o = &Operation { root: self.position(o.comm, o.root), ..*o };
         to.extend(amounts::root(o).map(|root| ("root".to_owned(), root)));
-        let (peers, me) = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.rank));
-        if amounts::add(row, o, peers, me, to) {
+        let reach = self.communicators.get(&o.comm).map(|comm| comm.reach(self.rank)).unwrap_or_default();
+        if amounts::add(row, o, reach, to) {
             self.to.leave("counts of each partner in operations (all the same)", 1);
         }
         if o.sent > 0 || o.received > 0 {

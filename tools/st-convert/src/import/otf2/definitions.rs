@@ -8,6 +8,7 @@ use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::{Comm, Group, SharedObject};
 use st_model::ranks::RankSeq;
 
+use super::amounts::Reach;
 use crate::otf2::COMPILER;
 
 /// `OTF2_GROUP_TYPE_COMM_LOCATIONS`.
@@ -87,13 +88,13 @@ pub(super) struct Communicator {
 }
 
 impl Communicator {
-    /// Number of ranks that a rank's operations reach, and its own position among them.
-    pub(super) fn peers(&self, rank: u32) -> (u64, u64) {
+    /// Whom a rank's operations reach.
+    pub(super) fn reach(&self, rank: u32) -> Reach {
         let [a, b] = &self.sides;
         let first = a.iter().position(|r| *r == rank);
         let peers = if self.inter && first.is_some() { b } else { a };
         let me = first.or_else(|| b.iter().position(|r| *r == rank));
-        (peers.len().to_u64(), me.unwrap_or(0).to_u64())
+        Reach { peers: peers.len().to_u64(), me: me.unwrap_or(0).to_u64(), inter: self.inter }
     }
 
     /// A position as MPI counts it: in its group.
