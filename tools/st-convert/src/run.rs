@@ -22,7 +22,7 @@ use crate::losses::Losses;
 use crate::phases::{Handed, phases};
 use crate::selection::{HOW, LACK};
 use crate::series;
-use crate::trace::Trace;
+use crate::trace::{Lane, Trace};
 use crate::walk::walk;
 use crate::way::Way;
 
@@ -151,6 +151,7 @@ fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
     }
     check_times(&trace, kind, &named, args)?;
     args.selection().narrow(&named, &mut trace)?;
+    check_files(&trace, kind, args)?;
     trace.waits = args.waits;
     trace.level = level(kind, args);
     trace.by = args.by.unwrap_or_default();
@@ -192,6 +193,9 @@ fn written(
         let partly = trace.lanes.iter().filter(|lane| lane.timed > 0 && trace.sketches(lane).is_none());
         let untimed = partly.map(|lane| lane.calls.saturating_sub(lane.timed)).sum();
         losses.add("calls whose times are not known", untimed);
+    }
+    if trace.level == Level::Calls {
+        losses.take_in(shared.said.left_out(kind.lacks));
     }
     losses.take_in(shared.unmatched());
     losses.take_in(shared.losses);
@@ -257,6 +261,43 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
         }
     };
     args.talk.warn(NAME, format_args!("{lack}: {how}"));
+    Ok(())
+}
+
+/// Files beside those of threads, at most.
+const FILES: u64 = 4;
+/// Threads from which on it is said what readers need.
+const MANY: u64 = 1000;
+
+/// Refuses more files than are agreed to, and says what many take to read.
+fn check_files(trace: &Trace, kind: &FormatKind, args: &Args) -> Result<()> {
+    let threads = trace.lanes.len().to_u64();
+    let files = |threads: u64| threads.saturating_mul(kind.files_each).saturating_add(FILES);
+    let (name, most) = (kind.name, args.max_files);
+    if kind.files_each > 0 && files(threads) > most {
+        let room = most.saturating_sub(FILES) / kind.files_each;
+        let (fit, rest) = trace.lanes.split_at_checked(room.to_usize()).unwrap_or_default();
+        let whole = |lane: &&Lane| rest.first().is_none_or(|next| next.rank != lane.rank);
+        let fits = fit.iter().rev().find(whole).map(|lane| lane.rank);
+        let first = trace.lanes.first().map_or(0, |lane| lane.rank);
+        let part =
+            fits.map_or_else(String::new, |last| format!("--ranks {first}-{last} would be fewer, or "));
+        bail!(UsageError(format!(
+            "{name} would be some {} files for {}: {part}choose one rank of each cluster with --ranks (st-stat clusters); --max-files {} agrees to all",
+            grouped(files(threads)),
+            counted(threads, "thread"),
+            files(threads)
+        )));
+    }
+    if kind.files_each > 1 && threads > MANY {
+        args.talk.note(
+            NAME,
+            format_args!(
+                "who reads it may hold a file open for each thread, which ulimit -n must allow: more than {}, with 256 kB of memory each",
+                grouped(threads)
+            ),
+        );
+    }
     Ok(())
 }
 
