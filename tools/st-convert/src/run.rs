@@ -9,6 +9,7 @@ use st_cli::{Amount, FailedCheck, Output, Screen, Status, UsageError, counted, e
 use st_explain::PhasesBy;
 use st_model::num::{Exact as _, float};
 use st_model::project;
+use st_model::rank_times::rank_times;
 
 use crate::NAME;
 use crate::args::Args;
@@ -189,6 +190,7 @@ fn written(
     let shared = walk(trace, way, &tell, format).map_err(about)?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
+    tell_played(trace, kind, args);
     if trace.level == Level::Summary {
         let partly = trace.lanes.iter().filter(|lane| lane.timed > 0 && trace.sketches(lane).is_none());
         let untimed = partly.map(|lane| lane.calls.saturating_sub(lane.timed)).sum();
@@ -262,6 +264,27 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
     };
     args.talk.warn(NAME, format_args!("{lack}: {how}"));
     Ok(())
+}
+
+/// Says how much shorter than the run a simulation may be.
+fn tell_played(trace: &Trace, kind: &FormatKind, args: &Args) {
+    if !kind.whole_only || !trace.is_timed() {
+        return;
+    }
+    let times = || trace.sections.iter().flat_map(rank_times).filter(|time| trace.has(time.rank));
+    let longest = times().map(|time| time.whole).max().unwrap_or(0);
+    let computes = times().map(|time| time.computation()).max().unwrap_or(0);
+    if longest == 0 {
+        return;
+    }
+    let share = 100.0 * float(longest.saturating_sub(computes)) / float(longest);
+    args.talk.note(
+        NAME,
+        format_args!(
+            "a simulation may be up to {share:.1} % shorter than the run's {:.3} s: as long as the rank that computes longest is in MPI; what calls take themselves is not in it, but messages",
+            float(longest) / 1e9
+        ),
+    );
 }
 
 /// Files beside those of threads, at most.
