@@ -79,6 +79,7 @@ const IN_PLACE: &str = r#"
 {"rank":@,"call":"MPI_Allgather","inplace":true,"recvcount":10,"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":2,"exit":3}
 {"rank":@,"call":"MPI_Allgatherv","inplace":true,"recvcounts":[5,5,5,5],"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":4,"exit":5}
 {"rank":@,"call":"MPI_Allgather","inplace":false,"sendcount":3,"sendtype":"MPI_INT","recvcount":3,"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":6,"exit":7}
+{"rank":@,"call":"MPI_Allgatherv","inplace":true,"recvcounts":[1,2,3,4],"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":7,"exit":8}
 {"rank":@,"call":"MPI_Finalize","enter":8,"exit":9}
 "#;
 
@@ -92,7 +93,7 @@ fn operations_in_place_keep_their_bytes() {
     }
     let Some((back, _)) = imported(made.directory.path(), "app.otf2") else { return };
     let of = |made: &Made| made.volumes().into_values().filter(|of| *of != (0, 0)).collect::<Vec<_>>();
-    assert_eq!(of(&made)[..3], [(40, 120), (20, 60), (12, 48)]);
+    assert_eq!(of(&made)[..4], [(40, 120), (20, 60), (12, 48), (4, 36)]);
     assert_eq!(of(&made), of(&back));
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Reach {
     pub(super) me: u64,
     /// They are of another group.
     pub(super) inter: bool,
+    /// What is sent to all is counted once: st-convert does so. Some tools count what each partner is sent, others what all are.
+    pub(super) counted_once: bool,
 }
 
 impl Reach {
@@ -89,8 +91,9 @@ pub(super) fn add(row: &Row, o: &Operation, reach: Reach, to: &mut Map<String, V
             ("sendcount", false) if in_place => 0.into(),
             ("recvcount", false) if in_place => o.sent.into(),
             ("recvcounts", true) if in_place => even(o.received.saturating_add(o.sent), n),
-            // Some tools count what each partner is sent, others what all are.
-            ("sendcount", false) if row.kind == Kind::Allgather => (o.received / n).into(),
+            ("sendcount", false) if row.kind == Kind::Allgather && !reach.counted_once => {
+                (o.received / n).into()
+            }
             ("sendcount", false) => o.sent.into(),
             ("recvcount", false) if collected => (o.received / n).into(),
             ("recvcount", false) => o.received.into(),

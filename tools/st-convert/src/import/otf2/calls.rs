@@ -13,6 +13,7 @@ use st_import::{Call, Importer, Site};
 use st_model::calls::{CallTable, Kind, Meaning, Object, Row, names};
 use st_model::num::Exact as _;
 
+use super::amounts::Reach;
 use super::definitions::{Communicators, Definitions, Known, WORLD, parent};
 use super::requests::{Completions, Id, begun, ended};
 use super::{accesses, amounts};
@@ -384,6 +385,7 @@ impl<'a> Reading<'a> {
         let o = &Operation { root: self.position(o.comm, o.root), ..*o };
         to.extend(amounts::root(o).map(|root| ("root".to_owned(), root)));
         let reach = self.communicators.get(&o.comm).map(|comm| comm.reach(self.rank)).unwrap_or_default();
+        let reach = Reach { counted_once: self.definitions.is_own(), ..reach };
         if amounts::add(row, o, reach, to) {
             self.to.leave(&untold(Matter::Counts, "all the same"), 1);
         }
