@@ -46,7 +46,13 @@ def test_what_is_not_there_is_refused(traces):
         ({"start": 2.0, "end": 1.0}, "^start is not before end"),
         ({"start": "1s"}, "^start: '1s': seconds are a number"),
         ({"end": float("nan")}, "^end: nan: seconds are a number"),
-        ({"ranks": [0, -1]}, "^ranks: -1: ranks count from 0"),
+        ({"ranks": [0, -1]}, "^ranks: -1: ranks are whole numbers from 0"),
+        ({"ranks": 1.5}, "^ranks: 1.5: ranks are whole numbers from 0"),
+        ({"ranks": [1 << 40]}, "^ranks: 1099511627776: ranks are whole numbers"),
+        ({"ranks": []}, "^ranks: none is named"),
+        ({"ranks": b"1"}, "^ranks: b'1' is neither"),
+        ({"phase": "a"}, "^phase: 'a' is no whole number"),
+        ({"columns": 3}, "^columns: 3 is neither"),
     ]:
         with pytest.raises(st.UsageError, match=text):
             t.events(**asked)
@@ -55,6 +61,16 @@ def test_what_is_not_there_is_refused(traces):
         t.events(ranks="x")
     with pytest.raises(st.UsageError, match="by"):
         t.waits("moon")
+    for command, text in [
+        (["report"], "^report: makes no table: run st-stat report$"),
+        (["diff", "other.st"], "^diff: compares two traces: run st-stat diff$"),
+        (["mape"], "^mape: compares two traces"),
+        (["waits", "--nix"], "^unexpected argument '--nix' found$"),
+        (["waits", "--format", "csv"], "the answer is a table"),
+        (["waits", "-h"], "^help is st-stat's"),
+    ]:
+        with pytest.raises(st.UsageError, match=text):
+            t.stat(*command)
     assert issubclass(st.UsageError, st.Error) and issubclass(st.InvalidTrace, st.Error)
 
 

@@ -1,5 +1,9 @@
 //! Sections as bytes that have not been written yet: what takes time can be done in any thread.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
 use super::column::Owner;
 use super::derived::{self, Derived};
 use super::kind::FrameKind;
@@ -7,7 +11,7 @@ use super::options::WriteOptions;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sums};
 use super::sketches::encode_sketches;
 use super::{column, objects, structure};
-use st_model::columns::Chunk;
+use st_model::columns::{Chunk, Comparison};
 use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::sites::SiteTable;
@@ -35,20 +39,45 @@ pub(super) enum Timed {
     Clock(Vec<u8>),
 }
 
+/// The same of a section, not encoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Times<'a> {
+    Chunk(Owner, &'a Chunk),
+    Clock(u32, &'a Comparison),
+}
+
+/// Exact times of a section in the order in which they are recorded: how a rank's clock was compared is known when the last thread of
+/// the rank has ended.
+pub(super) fn times(section: &Section) -> Vec<Times<'_>> {
+    let columns =
+        || (0u32..).zip(&section.threads).flat_map(|(t, own)| own.columns.iter().map(move |c| (t, c)));
+    let last: HashMap<u32, u32, FixedState> = columns().map(|(thread, (rank, _))| (*rank, thread)).collect();
+    let mut clocks: HashMap<u32, &Comparison, FixedState> = HashMap::default();
+    let mut all = Vec::new();
+    for (thread, (rank, column)) in columns() {
+        all.extend(column.chunks.iter().map(|chunk| Times::Chunk((*rank, thread), chunk)));
+        if !column.clock.is_empty() {
+            clocks.insert(*rank, &column.clock);
+        }
+        if last.get(rank) == Some(&thread) {
+            all.extend(clocks.remove(rank).map(|clock| Times::Clock(*rank, clock)));
+        }
+    }
+    all
+}
+
 impl Encoded {
     /// Encodes a section for a stream. *Memory:* as the section, its exact times included.
     #[must_use]
     pub fn of(section: &Section, options: WriteOptions) -> Self {
-        let mut times = Vec::new();
-        for (thread, t) in (0u32..).zip(&section.threads) {
-            for (rank, of) in &t.columns {
-                times.extend(of.chunks.iter().map(|c| Timed::Chunk((*rank, thread), c.clone())));
-                if !of.clock.is_empty() {
-                    times.push(Timed::Clock(column::encode_clock(*rank, &of.clock)));
-                }
-            }
+        let timed = |times: Times<'_>| match times {
+            Times::Chunk(owner, chunk) => Timed::Chunk(owner, chunk.clone()),
+            Times::Clock(rank, clock) => Timed::Clock(column::encode_clock(rank, clock)),
+        };
+        Self {
+            times: times(section).into_iter().map(timed).collect(),
+            ..Self::without_times(section, options)
         }
-        Self { times, ..Self::without_times(section, options) }
     }
 
     pub(super) fn without_times(section: &Section, options: WriteOptions) -> Self {

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use super::column::{self, Owner};
 use super::derived;
-use super::encoded::{Encoded, Timed};
+use super::encoded::{Encoded, Timed, Times, times};
 use super::frame::{MAX_TEXT, StoredFrame};
 use super::index::{self, SectionOffsets};
 use super::kind::FrameKind;
@@ -263,12 +263,10 @@ impl<W: Write> Writer<W> {
     /// If it cannot be written.
     pub fn section(&mut self, section: &Section) -> io::Result<()> {
         self.names(section.sites.names())?;
-        for (thread, t) in (0u32..).zip(&section.threads) {
-            for (rank, column) in &t.columns {
-                column.chunks.iter().try_for_each(|c| self.column_chunk(*rank, thread, c))?;
-                if !column.clock.is_empty() {
-                    self.clock(*rank, &column.clock)?;
-                }
+        for times in times(section) {
+            match times {
+                Times::Chunk((rank, thread), chunk) => self.column_chunk(rank, thread, chunk)?,
+                Times::Clock(rank, clock) => self.clock(rank, clock)?,
             }
         }
         self.encoded(Encoded::without_times(section, self.options))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import numbers
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
@@ -70,11 +71,28 @@ def _texts(names: Optional[Names]) -> List[str]:
 def _ranks(ranks: Optional[Ranks]) -> Union[str, List[int], None]:
     if ranks is None or isinstance(ranks, str):
         return ranks
-    numbers = [int(ranks)] if isinstance(ranks, (int, np.integer)) else [int(rank) for rank in ranks]
-    for rank in numbers:
-        if rank < 0:
-            raise _st.UsageError(f"ranks: {rank}: ranks count from 0")
-    return numbers
+    all_ranks: List[Any] = [ranks] if isinstance(ranks, numbers.Real) else list(_several("ranks", ranks))
+    for rank in all_ranks:
+        if not isinstance(rank, numbers.Integral) or not 0 <= int(rank) < 1 << 32:
+            raise _st.UsageError(f"ranks: {rank!r}: ranks are whole numbers from 0")
+    if not all_ranks:
+        raise _st.UsageError("ranks: none is named; without ranks all are chosen")
+    return [int(rank) for rank in all_ranks]
+
+
+def _several(name: str, of: Any) -> Iterable[Any]:
+    """What is to be a text, or several; anything else is refused by name."""
+    if isinstance(of, bytes) or not isinstance(of, Iterable):
+        raise _st.UsageError(f"{name}: {of!r} is neither text nor a list")
+    return [of] if isinstance(of, str) else of
+
+
+def _whole(name: str, number: Optional[int]) -> Optional[int]:
+    if number is None:
+        return None
+    if not isinstance(number, numbers.Integral):
+        raise _st.UsageError(f"{name}: {number!r} is no whole number")
+    return int(number)
 
 
 def _seconds(name: str, time: Optional[float]) -> Optional[float]:
@@ -155,9 +173,9 @@ class Trace:
             "end": _seconds("end", end),
             "functions": _texts(functions),
             "sites": _texts(sites),
-            "phase": phase,
+            "phase": _whole("phase", phase),
         }
-        wanted = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
+        wanted = None if columns is None else [str(column) for column in _several("columns", columns)]
         table = pa.table(self._inner.table(name, asked, wanted)).unify_dictionaries()
         return table if wanted is None else table.select(wanted)
 
@@ -219,9 +237,9 @@ class Trace:
         """The answer of a command of st-stat, as ``t.stat("delays", "--by", "rank")``; without a command, its summary.
 
         The columns are those that the command's manual page lists for CSV and JSON: texts, or numbers, which are whole (int64) but where some
-        are not (double).
+        are not (double). Commands without such columns (report), and those that compare two traces (diff, mape), are st-stat's alone.
         """
-        types, *rows = [json.loads(line) for line in self._inner.stat(list(command)).splitlines()]
+        types, *rows = [json.loads(line) for line in self._inner.stat([str(word) for word in command]).splitlines()]
         return pa.table({name: _column([row[name] for row in rows], number) for name, number in types.items()})
 
     def summary(self) -> Dict[str, Any]:

@@ -67,6 +67,9 @@ pub struct Args {
     /// Write nothing if the format cannot hold all that is there: exit status 4
     #[arg(long, help_heading = "Output")]
     pub strict: bool,
+    /// Refuse to write more than N files: otf2 has two for each thread, simgrid one
+    #[arg(long, value_name = "N", default_value_t = 20_000, help_heading = "Output")]
+    pub max_files: u64,
     /// Names of call sites.
     #[command(flatten)]
     pub symbols: Symbols,
@@ -125,7 +128,7 @@ times (traces that were merged without --keep-columns) perfetto, chrome and otf2
 A message is written if both calls that are its ends are written, the one that sends it and the one that completes its receive.
 
 What is said: how many calls and about how many bytes it will be and, where that is more than who reads the format bears, which --until would be less; after \
-that, what the format had no place for, by name and count. With --strict nothing is written then.
+that, what the format had no place for, by name and count: of a call's parameters, too, but not of sums (extrap, cube, --level phases and summary), which have none. With --strict nothing is written then.
 
 --level phases: what each rank does from the begin to the end of each iteration or phase, as st-stat phases has them (--by), and of what lies between \
 them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv, parquet and arrow a row of the table phases: \
@@ -158,7 +161,7 @@ otf2: a directory with the archive traces.otf2, written by OTF2's own library (D
 functions of MPI and, around them, those of the program that are on the stacks of call sites; computation before a call belongs to the functions that make it. Messages, requests and \
 collective operations are records, and so are accesses to windows, which are complete with the next call that synchronises with their target, locks, files \
 and what is read and written; neighbourhood operations are regions only. With --ranks communicators have no other members. An intercommunicator is one of all members, the first group's before the second's: OTF2's module for Python cannot read \
-others. Pipit takes positions in communicators for ranks of the world; the frame of to_pipit, in Python, has those. There are two files for each thread.
+others. Pipit takes positions in communicators for ranks of the world; the frame of to_pipit, in Python, has those. There are two files for each thread: threads that make none of the calls are left out but for a rank's first. Who reads it may hold a file open for each, as otf2-print does, which ulimit -n must allow, with 256 kB of memory each; --max-files bounds how many are written: choose --ranks, such as one of each cluster (st-stat clusters).
 
 paraver: the records FILE.prv and beside it the names of their numbers, FILE.pcf, and of threads, FILE.row. A call is a state and, at its enter and exit, \
 events with its function and call site under the numbers that Extrae gives their types; collective operations have bytes and communicator, a message is a communication, from the enter of the \
@@ -167,7 +170,7 @@ call that sends it, and from that of the one that posts its receive, to the exit
 simgrid and goal: what each rank computes, sends, receives and waits for. Computation is the time between calls, and that of calls that concern nobody else; one flop is 1 ns. Communicators \
 and tags have numbers of their own. Collective operations are messages: barriers by dissemination, broadcasts and reductions by binomial trees (for all: to the first rank and \
 back), gathers and scatters rank by rank at the root, allgathers in a ring, exchanges pair by pair, scans in a chain; between two groups, what all get goes by the first rank of each, a tree has the root and the other group, allgathers \
-and exchanges go pair by pair; operations of neighbourhoods, and those that only begin, send every message to its receiver at once. Ranks that stop early are counted: a simulation may wait for what they would send. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
+and exchanges go pair by pair; operations of neighbourhoods, and those that only begin, send every message to its receiver at once. Ranks that stop early are counted: a simulation may wait for what they would send. The latency and bandwidth of platform.xml are those of the trace's own messages, where it tells them; what calls take themselves is not in a simulation, and how much shorter than the run it may be is said: by what the rank that computes longest is in MPI. Ranks that call MPI in several threads are refused, and so are --from, --until, --phase and --sites: messages that cross the border of what is written would have one end.
 
 extrap: lines of JSON, each the value of a metric for a call path of a run: {\"params\": {\"p\": ranks}, \"callpath\": \"app->solve->MPI_Send\", \"metric\": …, \
 \"value\": …}. Each input is a run by itself; Extra-P wants five numbers of ranks, and takes runs on equally many as repetitions. Streams of one run that are given one by one are refused; programs of different names and runs that are all on equally many ranks are said. A call path is the program, the functions on the stack of \

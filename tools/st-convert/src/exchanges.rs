@@ -18,6 +18,7 @@ use st_model::section::Section;
 use crate::amounts::Amounts;
 use crate::groups::Groups;
 use crate::losses::Losses;
+use crate::matters::Said;
 use crate::message::{Message, Moment};
 use crate::requests::{Found, Made, Others};
 use crate::way::Way;
@@ -122,6 +123,8 @@ pub(crate) struct Shared {
     /// Messages both ends of which have become known.
     pub(crate) known: Vec<Message>,
     pub(crate) losses: Losses,
+    /// What the calls that are written have said.
+    pub(crate) said: Said,
     /// Messages one end of which is chosen.
     cut: u64,
     way: Way,

@@ -9,6 +9,7 @@ use crate::exchanges::{Exchange, MovedRequest};
 use crate::groups::Groups;
 use crate::level::Level;
 use crate::losses::Losses;
+use crate::matters::Matter;
 use crate::message::Message;
 use crate::phase::Phase;
 use crate::trace::{Lane, Trace};
@@ -98,8 +99,12 @@ pub(crate) struct FormatKind {
     pub(crate) whole_only: bool,
     /// It has wait states of calls, or their sums over the run, if they are asked for.
     pub(crate) has_waits: bool,
+    /// What calls say that it has no place for, where it has calls.
+    pub(crate) lacks: &'static [Matter],
     /// Each input is a run by itself.
     pub(crate) is_series: bool,
+    /// Files for each thread; 0: as many for any number of threads.
+    pub(crate) files_each: u64,
     /// Bytes per call, as it comes out with programs of the test set; 0 of sums.
     pub(crate) bytes: u64,
     /// Bytes that its readers bear.

@@ -21,6 +21,7 @@ mod import;
 mod input;
 mod level;
 mod losses;
+mod matters;
 mod message;
 mod numbering;
 mod otf2;

@@ -9,6 +9,7 @@ use st_cli::{Amount, FailedCheck, Output, Screen, Status, UsageError, counted, e
 use st_explain::PhasesBy;
 use st_model::num::{Exact as _, float};
 use st_model::project;
+use st_model::rank_times::rank_times;
 
 use crate::NAME;
 use crate::args::Args;
@@ -22,7 +23,7 @@ use crate::losses::Losses;
 use crate::phases::{Handed, phases};
 use crate::selection::{HOW, LACK};
 use crate::series;
-use crate::trace::Trace;
+use crate::trace::{Lane, Trace};
 use crate::walk::walk;
 use crate::way::Way;
 
@@ -151,6 +152,7 @@ fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
     }
     check_times(&trace, kind, &named, args)?;
     args.selection().narrow(&named, &mut trace)?;
+    check_files(&trace, kind, args)?;
     trace.waits = args.waits;
     trace.level = level(kind, args);
     trace.by = args.by.unwrap_or_default();
@@ -188,10 +190,14 @@ fn written(
     let shared = walk(trace, way, &tell, format).map_err(about)?;
     drop(progress);
     let mut losses = format.finish(&Summary { groups: &shared.groups })?;
+    tell_played(trace, kind, args);
     if trace.level == Level::Summary {
         let partly = trace.lanes.iter().filter(|lane| lane.timed > 0 && trace.sketches(lane).is_none());
         let untimed = partly.map(|lane| lane.calls.saturating_sub(lane.timed)).sum();
         losses.add("calls whose times are not known", untimed);
+    }
+    if trace.level == Level::Calls {
+        losses.take_in(shared.said.left_out(kind.lacks));
     }
     losses.take_in(shared.unmatched());
     losses.take_in(shared.losses);
@@ -257,6 +263,64 @@ fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Re
         }
     };
     args.talk.warn(NAME, format_args!("{lack}: {how}"));
+    Ok(())
+}
+
+/// Says how much shorter than the run a simulation may be.
+fn tell_played(trace: &Trace, kind: &FormatKind, args: &Args) {
+    if !kind.whole_only || !trace.is_timed() {
+        return;
+    }
+    let times = || trace.sections.iter().flat_map(rank_times).filter(|time| trace.has(time.rank));
+    let longest = times().map(|time| time.whole).max().unwrap_or(0);
+    let computes = times().map(|time| time.computation()).max().unwrap_or(0);
+    if longest == 0 {
+        return;
+    }
+    let share = 100.0 * float(longest.saturating_sub(computes)) / float(longest);
+    args.talk.note(
+        NAME,
+        format_args!(
+            "a simulation may be up to {share:.1} % shorter than the run's {:.3} s: as long as the rank that computes longest is in MPI; what calls take themselves is not in it, but messages",
+            float(longest) / 1e9
+        ),
+    );
+}
+
+/// Files beside those of threads, at most.
+const FILES: u64 = 4;
+/// Threads from which on it is said what readers need.
+const MANY: u64 = 1000;
+
+/// Refuses more files than are agreed to, and says what many take to read.
+fn check_files(trace: &Trace, kind: &FormatKind, args: &Args) -> Result<()> {
+    let threads = trace.lanes.len().to_u64();
+    let files = |threads: u64| threads.saturating_mul(kind.files_each).saturating_add(FILES);
+    let (name, most) = (kind.name, args.max_files);
+    if kind.files_each > 0 && files(threads) > most {
+        let room = most.saturating_sub(FILES) / kind.files_each;
+        let (fit, rest) = trace.lanes.split_at_checked(room.to_usize()).unwrap_or_default();
+        let whole = |lane: &&Lane| rest.first().is_none_or(|next| next.rank != lane.rank);
+        let fits = fit.iter().rev().find(whole).map(|lane| lane.rank);
+        let first = trace.lanes.first().map_or(0, |lane| lane.rank);
+        let part =
+            fits.map_or_else(String::new, |last| format!("--ranks {first}-{last} would be fewer, or "));
+        bail!(UsageError(format!(
+            "{name} would be some {} files for {}: {part}choose one rank of each cluster with --ranks (st-stat clusters); --max-files {} agrees to all",
+            grouped(files(threads)),
+            counted(threads, "thread"),
+            files(threads)
+        )));
+    }
+    if kind.files_each > 1 && threads > MANY {
+        args.talk.note(
+            NAME,
+            format_args!(
+                "who reads it may hold a file open for each thread, which ulimit -n must allow: more than {}, with 256 kB of memory each",
+                grouped(threads)
+            ),
+        );
+    }
     Ok(())
 }
 

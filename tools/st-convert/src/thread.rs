@@ -134,6 +134,7 @@ impl<'a> Thread<'a> {
         };
         if chosen {
             format.call(&call)?;
+            shared.said.add(&event);
         } else {
             format.passed(&call)?;
         }

@@ -32,7 +32,8 @@ pub struct Args {
     /// Print the text form, which holds everything and reads back
     #[arg(long, group = "form")]
     pub text: bool,
-    /// Read the text form and write the stream that it came from
+    /// Read the text form and write the stream that it came from, byte by byte, but for the order of exact times where a rank has several
+    /// threads of more than 16,384 calls
     #[arg(long, group = "form")]
     pub from_text: bool,
     /// Decode all calls and compare with the hashes taken while recording: exit status 4 if a lane differs

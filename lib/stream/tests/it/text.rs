@@ -1,17 +1,19 @@
 //! The text form: what it looks like, and that it reads back.
 
 use crate::full::full;
-use crate::sections::recorded;
+use crate::sections::{recorded, recorder};
 use crate::whole::{pair, sample};
 use proptest::prelude::*;
+use st_model::calls::CallTable;
 use st_model::columns::{Comparison, Offset};
 use st_model::frequencies::Frequencies;
 use st_model::header::{Header, Step};
 use st_model::ints::Sealed;
 use st_model::section::{Codes, Elastic, Form, Section};
+use st_model::sketch::Shape;
 use st_model::tree::{FlatTree, Item};
 use st_stream::text;
-use st_stream::{ReadOptions, Trace, WriteOptions};
+use st_stream::{ReadOptions, Trace, WriteOptions, Writer};
 
 fn trace(sections: Vec<Section>, level: u8) -> Trace {
     let header = Header { world: 8, program: "a \"quoted\" name".into(), ..Header::default() };
@@ -206,4 +208,34 @@ fn what_a_histogram_gives_back_follows_from_its_codes() {
     assert!(dests(1).contains(&0) && dests(1).contains(&2));
     // The other parameters are what they were.
     assert_eq!(s.project(0, 1).unwrap().count(), 30);
+}
+
+/// A rank with several threads is recorded so: at its end what is left of their exact times, one thread after the other, and then
+/// how its clock was compared.
+#[test]
+fn text_gives_back_the_bytes_that_were_recorded_of_several_threads() {
+    let mut r = recorder(0, Shape::Buckets);
+    let sym = r.symbol(CallTable::builtin().by_name("MPI_Barrier").unwrap().id, 0, 0);
+    for thread in 0..3 {
+        assert_eq!(r.open_thread(0), thread);
+        (0..5).for_each(|i| assert!(r.record(thread, sym, &[0], 100 * i, 100 * i + 50).is_none()));
+    }
+    let whole = trace(Vec::new(), 1);
+    let mut writer = Writer::new(Vec::new(), &whole.header, WriteOptions { level: 1 }).unwrap();
+    whole.provenance.iter().for_each(|step| writer.provenance(step).unwrap());
+    let chunks = r.flush_columns();
+    let section = r.finish("host");
+    // As st-record has it in the file of a job.
+    writer.names(section.sites.names()).unwrap();
+    chunks.iter().for_each(|(thread, chunk)| writer.column_chunk(0, *thread, chunk).unwrap());
+    let points = vec![Offset { local: 1, offset: 2, error: 3 }];
+    writer.clock(0, &Comparison { points, near: 0, far: 9 }).unwrap();
+    writer.section(&section).unwrap();
+    let recorded = writer.finish().unwrap();
+    let read = st_stream::read(&recorded[..], ReadOptions::default()).unwrap();
+    let back = text::parse(print(&read).as_bytes()).unwrap();
+    let mut written = Vec::new();
+    st_stream::write(&back, &mut written, WriteOptions { level: 1 }).unwrap();
+    let differs = written.iter().zip(&recorded).position(|(a, b)| a != b);
+    assert!(written == recorded, "{} and {} bytes, from {differs:?} on", written.len(), recorded.len());
 }

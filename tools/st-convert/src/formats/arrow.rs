@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::directory::{Directory, Named};
 use crate::format::{Format, FormatKind};
 use crate::level::Level;
-use crate::tables::{Cell, Column, Sink, Table, Tables, Type, files};
+use crate::tables::{Cell, Column, LACKS, Sink, Table, Tables, Type, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -26,7 +26,9 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: Level::ALL,
     whole_only: false,
     has_waits: true,
+    lacks: LACKS,
     is_series: false,
+    files_each: 0,
     bytes: 25,
     bears: 100_000_000_000,
     open,

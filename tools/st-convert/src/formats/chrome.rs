@@ -17,6 +17,7 @@ use crate::format::{Call, Format, FormatKind, Summary};
 use crate::groups::Groups;
 use crate::level::Level;
 use crate::losses::Losses;
+use crate::matters::Matter;
 use crate::message::{Message, Moment};
 use crate::phase::Phase;
 use crate::trace::{Lane, Trace};
@@ -31,7 +32,9 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: &[Level::Calls, Level::Phases],
     whole_only: false,
     has_waits: false,
+    lacks: &[Matter::Members],
     is_series: false,
+    files_each: 0,
     bytes: 370,
     bears: 100_000_000,
     open,

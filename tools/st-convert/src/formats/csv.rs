@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::directory::{Directory, Named};
 use crate::format::{Format, FormatKind};
 use crate::level::Level;
-use crate::tables::{Cell, Sink, Tables, files};
+use crate::tables::{Cell, LACKS, Sink, Tables, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -20,7 +20,9 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: Level::ALL,
     whole_only: false,
     has_waits: true,
+    lacks: LACKS,
     is_series: false,
+    files_each: 0,
     bytes: 80,
     bears: 20_000_000_000,
     open,

@@ -14,7 +14,7 @@ use st_model::num::Exact as _;
 use crate::format::{Call, Format, FormatKind, Summary};
 use crate::level::Level;
 use crate::losses::Losses;
-use crate::script::{Op, Script};
+use crate::script::{LACKS, Op, Script};
 use crate::trace::Trace;
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -26,7 +26,9 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: &[Level::Calls],
     whole_only: true,
     has_waits: false,
+    lacks: LACKS,
     is_series: false,
+    files_each: 0,
     bytes: 100,
     bears: 20_000_000_000,
     open,

@@ -20,7 +20,7 @@ use foldhash::fast::FixedState;
 use crate::directory::{Directory, Named};
 use crate::format::{Format, FormatKind};
 use crate::level::Level;
-use crate::tables::{Cell, Column, Sink, Table, Tables, Type, files};
+use crate::tables::{Cell, Column, LACKS, Sink, Table, Tables, Type, files};
 use crate::trace::Trace;
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -32,7 +32,9 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: Level::ALL,
     whole_only: false,
     has_waits: true,
+    lacks: LACKS,
     is_series: false,
+    files_each: 0,
     bytes: 15,
     bears: 100_000_000_000,
     open,

@@ -13,7 +13,7 @@ use crate::directory::{Directory, Named};
 use crate::format::{Call, Format, FormatKind, Summary};
 use crate::level::Level;
 use crate::losses::Losses;
-use crate::script::{ALGORITHMS, End, Op, Script, network};
+use crate::script::{ALGORITHMS, End, LACKS, Op, Script, network};
 use crate::trace::Trace;
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -25,7 +25,9 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: &[Level::Calls],
     whole_only: true,
     has_waits: false,
+    lacks: LACKS,
     is_series: false,
+    files_each: 1,
     bytes: 40,
     bears: 20_000_000_000,
     open,

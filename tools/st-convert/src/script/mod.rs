@@ -20,12 +20,26 @@ use st_model::num::{Exact as _, saturate};
 use crate::exchanges::{Exchange, ExchangePart, Side};
 use crate::format::Call;
 use crate::losses::Losses;
+use crate::matters::Matter;
 use crate::trace::{Lane, Trace};
 use lowering::{Lowered, Members, lower};
 use transfers::Transfer;
 
 /// What the algorithms are called, for who reads a result.
 pub(crate) const ALGORITHMS: &str = lowering::ALGORITHMS;
+
+/// What is not played.
+pub(crate) const LACKS: &[Matter] = &[
+    Matter::Datatypes,
+    Matter::Reductions,
+    Matter::Collectives,
+    Matter::Comms,
+    Matter::Wildcards,
+    Matter::Files,
+    Matter::Sites,
+    Matter::Errors,
+    Matter::Others,
+];
 
 /// One end of a message: the other rank by its place among those that are converted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

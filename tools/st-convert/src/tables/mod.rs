@@ -19,6 +19,7 @@ use crate::format::{Call, Format, Summary};
 use crate::groups::{Group, Groups};
 use crate::level::Level;
 use crate::losses::Losses;
+use crate::matters::Matter;
 use crate::message::{Message, Moment};
 use crate::numbering::Numbering;
 use crate::phase::Phase;
@@ -31,6 +32,22 @@ pub use sink::{Cell, Sink};
 
 use sink::{count, known, maybe};
 use totals::Totals;
+
+/// What there are no columns for.
+pub(crate) const LACKS: &[Matter] = &[
+    Matter::Datatypes,
+    Matter::Reductions,
+    Matter::InPlace,
+    Matter::Counts,
+    Matter::Roots,
+    Matter::Wildcards,
+    Matter::Requests,
+    Matter::Windows,
+    Matter::Displacements,
+    Matter::Files,
+    Matter::Offsets,
+    Matter::Others,
+];
 
 /// All tables, in their order: those that are files of a trace at its level.
 pub(crate) fn files(trace: &Trace) -> impl Iterator<Item = Option<&'static Table>> {

@@ -13,6 +13,7 @@ mod phases;
 mod profiles;
 mod simulators;
 mod source;
+mod strict;
 mod tables;
 mod viewers;
 mod wire;

@@ -419,3 +419,37 @@ fn what_one_thread_begins_another_completes() {
     assert!(definitions(&archive, "IO_HANDLE").unwrap().iter().all(|line| !line.contains("PRE_CREATED")));
     assert_eq!(definitions(&archive, "IO_HANDLE").unwrap().len(), 1);
 }
+
+#[test]
+fn more_files_than_are_agreed_to_are_refused_and_threads_without_calls_have_none() {
+    let made = kernel(Kernel::Stencil2d);
+    for (to, most, part) in [
+        ("a.otf2", "11", "otf2 would be some 12 files for 4 threads: --ranks 0-2 would"),
+        ("a.ti", "5", "--ranks 0-0 would"),
+    ] {
+        let refused = made.run(&["--max-files", most, "-o", to]);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(
+            refused.status.code() == Some(2) && said.contains(part) && said.contains("--max-files"),
+            "{said}"
+        );
+        assert!(!made.path(to).exists());
+    }
+    assert!(made.run(&["--max-files", "8", "-o", "a.ti"]).status.success());
+    let threads = kernel(Kernel::Threads);
+    let output = threads.run(&["--sites", "MPI_Finalize", "-o", "few.otf2"]);
+    if String::from_utf8(output.stderr).unwrap().contains("libopen-trace-format2-dev") {
+        return;
+    }
+    let files = |archive: &str| {
+        let all = threads.path(archive).join("traces").read_dir().unwrap();
+        all.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "evt")).count()
+    };
+    assert!(threads.run(&["-o", "all.otf2"]).status.success());
+    let lanes: usize = threads.sections.iter().map(|section| section.threads.len()).sum();
+    assert!(
+        files("few.otf2") == 4 && files("all.otf2") == lanes && lanes > 4,
+        "{} {lanes}",
+        files("few.otf2")
+    );
+}

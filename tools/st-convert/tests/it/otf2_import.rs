@@ -63,9 +63,38 @@ fn an_archive_has_the_trace_s_messages_bytes_and_times() {
         assert_eq!(sum(&made), sum(&back), "{which:?}");
         assert!(which != Kernel::Rma || !told.contains("partners, communicators"), "{told}");
         assert!(told.contains("datatypes of messages and operations (MPI_BYTE stands for them)"), "{told}");
+        let lines = lines_of(&made.path("back.st"), &made.path("back.jsonl"), &[]);
+        let window = lines.lines().find(|line| line.contains(r#""call":"MPI_Win_create""#));
+        assert_eq!(window.is_some(), which == Kernel::Rma);
+        assert!(window.is_none_or(|line| line.contains(r#""comm":"MPI_COMM_WORLD""#)), "{window:?}");
         let passed = |s| st_model::check::check(s).unwrap().iter().all(|thread| thread.passed());
         assert!(back.sections.iter().all(passed));
     }
+}
+
+/// Each rank's block stays where it is: what the others send makes the rest.
+const IN_PLACE: &str = r#"
+{"header":{"world":4,"program":"app"}}
+{"rank":@,"call":"MPI_Init","enter":0,"exit":1}
+{"rank":@,"call":"MPI_Allgather","inplace":true,"recvcount":10,"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":2,"exit":3}
+{"rank":@,"call":"MPI_Allgatherv","inplace":true,"recvcounts":[5,5,5,5],"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":4,"exit":5}
+{"rank":@,"call":"MPI_Allgather","inplace":false,"sendcount":3,"sendtype":"MPI_INT","recvcount":3,"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":6,"exit":7}
+{"rank":@,"call":"MPI_Allgatherv","inplace":true,"recvcounts":[1,2,3,4],"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":7,"exit":8}
+{"rank":@,"call":"MPI_Finalize","enter":8,"exit":9}
+"#;
+
+#[test]
+fn operations_in_place_keep_their_bytes() {
+    let (head, calls) = IN_PLACE.trim().split_once('\n').unwrap();
+    let ranks: String = (0..4).map(|rank| calls.replace('@', &rank.to_string()) + "\n").collect();
+    let made = Made::of_lines(&format!("{head}\n{ranks}"));
+    if !is_there(&made.run(&["-o", "app.otf2"])) {
+        return;
+    }
+    let Some((back, _)) = imported(made.directory.path(), "app.otf2") else { return };
+    let of = |made: &Made| made.volumes().into_values().filter(|of| *of != (0, 0)).collect::<Vec<_>>();
+    assert_eq!(of(&made)[..4], [(40, 120), (20, 60), (12, 48), (4, 36)]);
+    assert_eq!(of(&made), of(&back));
 }
 
 /// Windows and files in every way that records tell.

@@ -282,6 +282,24 @@ fn blocks_and_parts_have_their_sizes() {
 }
 
 #[test]
+fn how_much_shorter_a_simulation_may_be_is_said() {
+    let made = Made::of_lines(
+        r#"{"rank":0,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":0,"call":"MPI_Recv","count":1,"source":1,"tag":1,"enter":20,"exit":30}
+{"rank":0,"call":"MPI_Finalize","enter":40,"exit":50}
+{"rank":1,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":1,"call":"MPI_Send","count":1,"dest":0,"tag":1,"enter":12,"exit":30}
+{"rank":1,"call":"MPI_Finalize","enter":40,"exit":50}"#,
+    );
+    for to in ["app.goal", "app.ti"] {
+        let (_, said) = made.convert(&["-o", to]);
+        assert!(said.contains("a simulation may be up to 33.3 % shorter than the run"), "{said}");
+    }
+    let (_, said) = made.convert(&["-o", "app.json"]);
+    assert!(!said.contains("simulation"), "{said}");
+}
+
+#[test]
 fn ranks_that_stop_early_are_said() {
     let made = Made::of_lines(
         r#"{"rank":0,"call":"MPI_Init","enter":0,"exit":10}

@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use st_model::calls::{Kind, Meaning, Object, names};
 use st_model::event::{Arg, Event};
 use st_model::num::{Exact as _, narrow};
-use st_model::objects::{Group, Name, Named, SharedObject};
+use st_model::objects::{Comm, Group, Name, Named, SharedObject};
 use st_model::ranks::RankSeq;
 use st_model::section::Tables;
 use st_model::values::{AMODE, LOCK_TYPE};
@@ -41,11 +41,11 @@ const SHARED: u8 = 1;
 /// A window or file of the archive.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) name: Name,
     pub(super) label: String,
     /// World ranks in order.
     pub(super) members: RankSeq,
-    /// Name of its communicator.
+    /// The communicator that it was made on, and what that is called: itself, where that is not known.
+    pub(super) comm: Name,
     pub(super) group: String,
     /// Of a file that was open before what is written of a rank: how it was opened.
     pub(super) before: Option<Opening>,
@@ -75,6 +75,7 @@ impl All {
         label: String,
         before: Option<Opening>,
         trace: &Trace,
+        made_on: Option<&Named<Comm>>,
     ) -> u32 {
         let key = (found.name, label, before.is_some());
         if let Some(number) = self.numbers.get(&key) {
@@ -85,8 +86,8 @@ impl All {
         let has = |rank: &i64| u32::try_from(*rank).is_ok_and(|rank| trace.has(rank));
         let some =
             (!members.iter().all(|rank| has(&rank))).then(|| members.iter().filter(has).zip(0..).collect());
-        let group = found.label();
-        self.each.push(Shared { name: found.name, label, members, group, before, some });
+        let (comm, group) = made_on.map_or((found.name, found.label()), |comm| (comm.name, comm.label()));
+        self.each.push(Shared { label, members, comm, group, before, some });
         self.numbers.insert(key, number);
         number
     }
@@ -194,7 +195,13 @@ impl Accesses {
         } else if let Some(slot) = names(Object::Win) {
             let index = one(event, &slot.name).unwrap_or(-1);
             if let Some(found) = Tables::find(&section.tables.wins, index, event.rank) {
-                let win = self.windows.number(found, found.label(), None, trace);
+                let win = self.windows.number(
+                    found,
+                    found.label(),
+                    None,
+                    trace,
+                    made_on(found, &section.tables, event.rank),
+                );
                 self.window(call, trace, win, &mut told);
             }
         }
@@ -330,7 +337,8 @@ impl Accesses {
         if let Some(index) = one(event, "newfile") {
             let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
             let (path, mode) = (path(event, tables), opening(event));
-            let handle = self.files.number(found, path.clone(), None, trace);
+            let handle =
+                self.files.number(found, path.clone(), None, trace, made_on(found, tables, event.rank));
             self.open.insert(index, Open { path, mode, handle: Some(handle) });
             return told.end.push(Record::FileOpen { handle, mode });
         }
@@ -341,7 +349,13 @@ impl Accesses {
         let open = self.open.entry(index).or_insert_with(unknown);
         let handle = match open.handle {
             Some(handle) => handle,
-            None => self.files.number(found, open.path.clone(), Some(open.mode), trace),
+            None => self.files.number(
+                found,
+                open.path.clone(),
+                Some(open.mode),
+                trace,
+                made_on(found, tables, event.rank),
+            ),
         };
         open.handle = Some(handle);
         if one(event, "freefile").is_some() {
@@ -410,6 +424,11 @@ impl Accesses {
             told.end.push(Record::OperationComplete(handle, got.bytes.unwrap_or(bytes), id));
         }
     }
+}
+
+/// The communicator that a window or file was made on.
+fn made_on<'a>(of: &Named<SharedObject>, tables: &'a Tables, rank: u32) -> Option<&'a Named<Comm>> {
+    tables.comms.iter().filter_map(|entry| entry.on(rank)).find(|comm| comm.name == of.content.comm)
 }
 
 /// A parameter that is there.

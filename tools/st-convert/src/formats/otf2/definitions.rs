@@ -47,8 +47,8 @@ impl Strings<'_> {
 
 impl Otf2<'_> {
     pub(super) fn define(&self, summary: &Summary<'_>) -> Result<()> {
-        let lanes = &self.trace.lanes;
-        let to = self.archive.definitions(lanes.iter().map(|lane| location(lane.rank, lane.thread)))?;
+        let lanes = self.trace.lanes.iter().enumerate().filter(|(at, _)| self.has(*at));
+        let to = self.archive.definitions(lanes.map(|(_, lane)| location(lane.rank, lane.thread)))?;
         let length = self.written.iter().flatten().map(|written| written.time).max().unwrap_or(0);
         let date = self.trace.whole.header.started;
         to.write(Definition::Clock(TICKS, 0, length.saturating_add(1), date))?;
@@ -85,12 +85,16 @@ impl Otf2<'_> {
             to.write(Definition::Node(number, name, node, 0))?;
         }
         let ranks = self.trace.lanes.chunk_by(|a, b| a.rank == b.rank);
-        let mut events = self.written.iter().map(|written| written.map_or(0, |written| written.events));
+        let mut events =
+            self.written.iter().map(|written| written.map_or(0, |written| written.events)).enumerate();
         for (lanes, process) in ranks.zip(0..) {
             let Some(first) = lanes.first() else { continue };
             let name = strings.number(&format!("MPI Rank {}", first.rank))?;
             to.write(Definition::Process(process, name, PROCESS, first.host + 1))?;
-            for (lane, events) in lanes.iter().zip(&mut events) {
+            for (lane, (at, events)) in lanes.iter().zip(&mut events) {
+                if !self.has(at) {
+                    continue;
+                }
                 let name = strings.number(&format!("thread {}", lane.thread))?;
                 let number = location(lane.rank, lane.thread);
                 to.write(Definition::Location(number, name, THREAD, events, process))?;
@@ -154,7 +158,7 @@ impl Otf2<'_> {
         let (windows, files) = (&self.accesses.windows.each, &self.accesses.files.each);
         for of in windows.iter().chain(files) {
             let number = narrow(comms.len());
-            if let Entry::Vacant(new) = comms.entry(of.name) {
+            if let Entry::Vacant(new) = comms.entry(of.comm) {
                 new.insert(number);
                 let ranks = of.members.iter().filter_map(|rank| u32::try_from(rank).ok());
                 let members: Vec<u64> = ranks.filter_map(|rank| numbers.get(&rank)).copied().collect();
@@ -167,7 +171,7 @@ impl Otf2<'_> {
         let comm = |name: Name| comms.get(&name).copied().unwrap_or(UNDEFINED);
         for (window, number) in windows.iter().zip(0..) {
             let name = strings.number(&window.label)?;
-            to.write(Definition::Window(number, name, comm(window.name)))?;
+            to.write(Definition::Window(number, name, comm(window.comm)))?;
         }
         if !files.is_empty() {
             let name = strings.number("MPI-IO")?;
@@ -176,7 +180,7 @@ impl Otf2<'_> {
         for (file, number) in files.iter().zip(0..) {
             let name = strings.number(if file.label.is_empty() { "unknown file" } else { &file.label })?;
             to.write(Definition::File(number, name, 0))?;
-            let comm = comm(file.name);
+            let comm = comm(file.comm);
             let Some(mode) = file.before else {
                 to.write(Definition::Opened(number, name, number, 0, comm))?;
                 continue;

@@ -22,6 +22,7 @@ use crate::format::{Call, Format, FormatKind, Summary};
 use crate::frames::functions;
 use crate::level::Level;
 use crate::losses::Losses;
+use crate::matters::Matter;
 use crate::otf2::{NAME, Operation, PROGRAM, Peer, Record};
 use crate::phase::Phase;
 use crate::trace::Trace;
@@ -40,11 +41,29 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: &[Level::Calls, Level::Phases],
     whole_only: false,
     has_waits: false,
+    lacks: LACKS,
     is_series: false,
+    files_each: 2,
     bytes: 40,
     bears: 50_000_000_000,
     open,
 };
+
+/// What there are no records for.
+const LACKS: &[Matter] = &[
+    Matter::Datatypes,
+    Matter::Reductions,
+    Matter::InPlace,
+    Matter::Counts,
+    Matter::Wildcards,
+    Matter::Probed,
+    Matter::Persistent,
+    Matter::Pending,
+    Matter::Displacements,
+    Matter::Offsets,
+    Matter::Errors,
+    Matter::Others,
+];
 
 /// Bytes of memory for the events of a location that is written. Readers take as much for each that they read, so that it is the
 /// least that the library allows.
@@ -206,7 +225,8 @@ impl Otf2<'_> {
 
     fn part(&mut self, call: &Call<'_>, part: &ExchangePart) -> Option<Operation> {
         let Some(kind) = operation(part.rule, call.event) else {
-            self.losses.add("parts in neighbourhood operations (they are regions)", 1);
+            let function = call.event.name().unwrap_or_default();
+            self.losses.add(&format!("neighbourhood operations of {function} (they are regions)"), 1);
             return None;
         };
         let root = self.members.root(self.trace, call.groups, part.group, call.lane.rank, part.root);
@@ -315,12 +335,20 @@ impl Otf2<'_> {
         self.record(end, Record::Leave(region))
     }
 
-    /// What all calls have in common, and threads without calls.
+    /// Whether a thread is in the archive: the first of a rank, which stands for that in communicators, and those with calls. Readers look
+    /// for the events of all that are, and so for a file of each.
+    fn has(&self, at: usize) -> bool {
+        let lanes = &self.trace.lanes;
+        let rank = |at: usize| lanes.get(at).map(|lane| lane.rank);
+        let is_first = at.checked_sub(1).is_none_or(|before| rank(before) != rank(at));
+        is_first || self.written.get(at).is_some_and(Option::is_some)
+    }
+
+    /// What all calls have in common, and ranks without calls.
     fn write_rest(&mut self, summary: &Summary<'_>) -> Result<()> {
         self.end_rank()?;
-        // Readers look for the events of all locations.
         for at in (0..).take(self.trace.lanes.len()) {
-            if self.written.get(at.to_usize()).is_some_and(Option::is_none) {
+            if self.has(at.to_usize()) && self.written.get(at.to_usize()).is_some_and(Option::is_none) {
                 self.begin_location(at)?;
                 self.end_rank()?;
             }

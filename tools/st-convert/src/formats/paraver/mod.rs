@@ -20,6 +20,7 @@ use crate::format::{Call, Format, FormatKind, Summary};
 use crate::groups::Groups;
 use crate::level::Level;
 use crate::losses::Losses;
+use crate::matters::Matter;
 use crate::message::{Message, Moment};
 use crate::trace::Trace;
 use crate::words::function;
@@ -35,11 +36,32 @@ pub(crate) const KIND: FormatKind = FormatKind {
     levels: &[Level::Calls],
     whole_only: false,
     has_waits: false,
+    lacks: LACKS,
     is_series: false,
+    files_each: 0,
     bytes: 160,
     bears: 2_000_000_000,
     open,
 };
+
+/// What there are no records for.
+const LACKS: &[Matter] = &[
+    Matter::Datatypes,
+    Matter::Reductions,
+    Matter::InPlace,
+    Matter::Counts,
+    Matter::Roots,
+    Matter::Comms,
+    Matter::Wildcards,
+    Matter::Requests,
+    Matter::Windows,
+    Matter::Displacements,
+    Matter::Files,
+    Matter::Offsets,
+    Matter::Members,
+    Matter::Errors,
+    Matter::Others,
+];
 
 /// Where a thread stands in records: processor, task and thread, from 1.
 #[derive(Clone, Copy, Debug)]

@@ -46,10 +46,37 @@ pub(super) fn root(operation: &Operation) -> Option<Value> {
     }
 }
 
-/// Adds the counts of an operation of so many ranks, of which the caller is one. Bytes for each of several partners are spread
-/// evenly where the record has their sum. Whether a sum was spread is returned.
-pub(super) fn add(row: &Row, o: &Operation, peers: u64, me: u64, to: &mut Map<String, Value>) -> bool {
-    let n = peers.max(1);
+/// Whom a rank's operations reach.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Reach {
+    /// Number of ranks.
+    pub(super) peers: u64,
+    /// The caller's position among them.
+    pub(super) me: u64,
+    /// They are of another group.
+    pub(super) inter: bool,
+    /// What is sent to all is counted once: st-convert does so. Some tools count what each partner is sent, others what all are.
+    pub(super) counted_once: bool,
+}
+
+impl Reach {
+    /// Whether an operation that all get the same from was one in place, by its bytes: the caller gets all blocks but its own.
+    fn is_in_place(&self, row: &Row, o: &Operation) -> bool {
+        let others = self.peers.saturating_sub(1);
+        row.kind == Kind::Allgather
+            && !self.inter
+            && o.sent > 0
+            && o.received == o.sent.saturating_mul(others)
+    }
+}
+
+/// Adds the counts of an operation. Bytes for each of several partners are spread evenly where the record has their sum. Whether a
+/// sum was spread is returned.
+pub(super) fn add(row: &Row, o: &Operation, reach: Reach, to: &mut Map<String, Value>) -> bool {
+    let (n, in_place) = (reach.peers.max(1), reach.is_in_place(row, o));
+    if in_place {
+        to.insert("inplace".into(), true.into());
+    }
     let either = |a: u64, b: u64| if a > 0 { a } else { b };
     let scattered = matches!(row.kind, Kind::Scatter | Kind::Alltoall);
     let collected = matches!(row.kind, Kind::Gather | Kind::Allgather | Kind::Alltoall);
@@ -61,14 +88,18 @@ pub(super) fn add(row: &Row, o: &Operation, peers: u64, me: u64, to: &mut Map<St
             }
             ("count", false) => either(o.sent, o.received).into(),
             ("sendcount", false) if scattered => (o.sent / n).into(),
-            // Some tools count what each partner is sent, others what all are.
-            ("sendcount", false) if row.kind == Kind::Allgather => (o.received / n).into(),
+            ("sendcount", false) if in_place => 0.into(),
+            ("recvcount", false) if in_place => o.sent.into(),
+            ("recvcounts", true) if in_place => even(o.received.saturating_add(o.sent), n),
+            ("sendcount", false) if row.kind == Kind::Allgather && !reach.counted_once => {
+                (o.received / n).into()
+            }
             ("sendcount", false) => o.sent.into(),
             ("recvcount", false) if collected => (o.received / n).into(),
             ("recvcount", false) => o.received.into(),
             ("sendcounts", true) if o.sent > 0 => even(o.sent, n),
             ("recvcounts", true) if o.received > 0 => even(o.received, n),
-            ("counts", true) => with_own(o, n, me),
+            ("counts", true) => with_own(o, n, reach.me),
             ("sendtypes" | "recvtypes", true) => (0..n).map(|_| Value::from("MPI_BYTE")).collect(),
             _ => continue,
         };

@@ -4,6 +4,7 @@
 //! first time for that.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use anyhow::{Result, anyhow};
 use foldhash::fast::FixedState;
@@ -12,9 +13,11 @@ use st_import::{Call, Importer, Site};
 use st_model::calls::{CallTable, Kind, Meaning, Object, Row, names};
 use st_model::num::Exact as _;
 
+use super::amounts::Reach;
 use super::definitions::{Communicators, Definitions, Known, WORLD, parent};
 use super::requests::{Completions, Id, begun, ended};
 use super::{accesses, amounts};
+use crate::matters::Matter;
 use crate::otf2::{Operation, Peer, Record};
 
 /// What a region is.
@@ -89,10 +92,15 @@ pub(super) struct Reading<'a> {
     regions: HashMap<u32, What<'a>, FixedState>,
 }
 
-/// What is counted of amounts, which are bytes.
-const DATATYPES: &str = "datatypes of messages and operations (MPI_BYTE stands for them)";
-/// What is counted of accesses to windows and files.
-const PLACES: &str = "displacements in windows and offsets in files (0 stands for them)";
+/// What is counted of amounts, which are bytes, and of accesses to windows and files.
+static DATATYPES: LazyLock<String> = LazyLock::new(|| untold(Matter::Datatypes, "MPI_BYTE stands for them"));
+static DISPLACEMENTS: LazyLock<String> = LazyLock::new(|| untold(Matter::Displacements, "0 stands for them"));
+static OFFSETS: LazyLock<String> = LazyLock::new(|| untold(Matter::Offsets, "0 stands for them"));
+
+/// What archives have no place for, and what stands for it.
+fn untold(matter: Matter, instead: &str) -> String {
+    format!("{} ({instead})", matter.name())
+}
 
 /// Parameters of a call.
 type Parameters = Map<String, Value>;
@@ -228,7 +236,7 @@ impl<'a> Reading<'a> {
         else {
             return (inside.name, inside.row);
         };
-        self.to.leave("receives of probed messages (MPI_Recv and MPI_Irecv stand for them)", 1);
+        self.to.leave(&untold(Matter::Probed, "MPI_Recv and MPI_Irecv stand for them"), 1);
         (name, CallTable::builtin().by_name(name))
     }
 
@@ -278,7 +286,7 @@ impl<'a> Reading<'a> {
                 _ => continue,
             };
             let Some(row) = CallTable::builtin().by_name(name) else { continue };
-            self.to.leave(&format!("starts of persistent requests ({name} stands for them)"), 1);
+            self.to.leave(&untold(Matter::Persistent, &format!("{name} stands for them")), 1);
             let (request, mut parameters) = (format!("r{}", noted.at), Map::new());
             self.add(row, noted, &request, &mut parameters);
             self.hand_over(name, (from, exit), &parameters)?;
@@ -323,12 +331,12 @@ impl<'a> Reading<'a> {
         match *record {
             Record::Put(access) | Record::Get(access) | Record::Atomic(access, _) => {
                 self.accesses.insert(Id::Access(access.win, access.id), access.remote);
-                self.to.leave(DATATYPES, 1);
-                self.to.leave(PLACES, 1);
+                self.to.leave(&DATATYPES, 1);
+                self.to.leave(&DISPLACEMENTS, 1);
             }
             Record::OperationBegin { handle, .. } if self.definitions.file(handle).is_some() => {
-                self.to.leave(DATATYPES, 1);
-                self.to.leave(PLACES, row.slot("offset").is_some().into());
+                self.to.leave(&DATATYPES, 1);
+                self.to.leave(&OFFSETS, row.slot("offset").is_some().into());
             }
             Record::AccessComplete(win, id)
             | Record::AccessRemote(win, id)
@@ -369,19 +377,20 @@ impl<'a> Reading<'a> {
             to.insert("bytes".into(), peer.bytes.into());
         }
         self.communicator(peer.comm, to);
-        self.to.leave(DATATYPES, 1);
+        self.to.leave(&DATATYPES, 1);
     }
 
     fn operation(&mut self, row: &Row, o: &Operation, to: &mut Parameters) {
         self.communicator(o.comm, to);
         let o = &Operation { root: self.position(o.comm, o.root), ..*o };
         to.extend(amounts::root(o).map(|root| ("root".to_owned(), root)));
-        let (peers, me) = self.communicators.get(&o.comm).map_or((1, 0), |comm| comm.peers(self.rank));
-        if amounts::add(row, o, peers, me, to) {
-            self.to.leave("counts of each partner in operations (all the same)", 1);
+        let reach = self.communicators.get(&o.comm).map(|comm| comm.reach(self.rank)).unwrap_or_default();
+        let reach = Reach { counted_once: self.definitions.is_own(), ..reach };
+        if amounts::add(row, o, reach, to) {
+            self.to.leave(&untold(Matter::Counts, "all the same"), 1);
         }
         if o.sent > 0 || o.received > 0 {
-            self.to.leave(DATATYPES, 1);
+            self.to.leave(&DATATYPES, 1);
         }
     }
 
@@ -426,7 +435,7 @@ impl<'a> Reading<'a> {
             self.presumed(row, &mut completed);
         }
         if ![names::MPI_Wait, names::MPI_Waitall].contains(&row.base()) {
-            self.to.leave(&format!("requests of {} other than those that it completes", row.name), 1);
+            self.to.leave(Matter::Pending.name(), 1);
         }
         let requests = completed.iter().map(|(name, _)| Value::from(name.as_str()));
         to.insert("requests".into(), requests.collect());

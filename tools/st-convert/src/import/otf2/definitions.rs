@@ -8,6 +8,7 @@ use st_model::num::{Exact as _, narrow, saturate};
 use st_model::objects::{Comm, Group, SharedObject};
 use st_model::ranks::RankSeq;
 
+use super::amounts::Reach;
 use crate::otf2::COMPILER;
 
 /// `OTF2_GROUP_TYPE_COMM_LOCATIONS`.
@@ -27,6 +28,7 @@ const TICKS: u64 = 1_000_000_000;
 /// Definitions by number.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
+    is_own: bool,
     ticks: u64,
     offset: u64,
     /// ns since 1970, or all bits.
@@ -87,13 +89,14 @@ pub(super) struct Communicator {
 }
 
 impl Communicator {
-    /// Number of ranks that a rank's operations reach, and its own position among them.
-    pub(super) fn peers(&self, rank: u32) -> (u64, u64) {
+    /// Whom a rank's operations reach.
+    pub(super) fn reach(&self, rank: u32) -> Reach {
         let [a, b] = &self.sides;
         let first = a.iter().position(|r| *r == rank);
         let peers = if self.inter && first.is_some() { b } else { a };
         let me = first.or_else(|| b.iter().position(|r| *r == rank));
-        (peers.len().to_u64(), me.unwrap_or(0).to_u64())
+        let (peers, me) = (peers.len().to_u64(), me.unwrap_or(0).to_u64());
+        Reach { peers, me, inter: self.inter, counted_once: false }
     }
 
     /// A position as MPI counts it: in its group.
@@ -164,6 +167,16 @@ impl Definitions {
     }
     pub(super) fn define_handle(&mut self, number: u32, of: [u32; 3]) {
         self.handles.insert(number, of);
+    }
+
+    /// The archive is one of st-convert.
+    pub(super) fn own(&mut self, is_own: bool) {
+        self.is_own = is_own;
+    }
+
+    /// Whether it is.
+    pub(super) fn is_own(&self) -> bool {
+        self.is_own
     }
 
     /// What the property [`SIDES`](crate::otf2::SIDES) says.

@@ -75,6 +75,7 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let archive = Archive::open(&anchor).with_context(|| name.clone())?;
     let wrong = |e: anyhow::Error| InvalidStream(format!("{name}: {e:#}"));
     let mut definitions = archive.definitions().map_err(wrong)?;
+    definitions.own(archive.property(PROGRAM).is_some());
     definitions.sides(&archive.property(SIDES).unwrap_or_default());
     let Some(world) = definitions.world() else {
         bail!(InvalidStream(format!(
