@@ -1,7 +1,7 @@
 //! Planted faults that are no waits: they are found at their places, with what they cost, and not where there are none.
 
 use crate::simulator::{Machine, OWN, site};
-use st_explain::{Analysis, Finding, Matter, WaitKind, analyse};
+use st_explain::{Analysis, Finding, Matter, WaitKind, analyse, analyse_causes, joined};
 use st_model::calls::names;
 
 const STEPS: u64 = 20;
@@ -168,6 +168,111 @@ fn a_rank_that_is_slow_everywhere_is_named_and_one_that_is_slow_somewhere_is_not
     assert!(f.cost.abs_diff(lost) < lost / 20, "{f:?}");
     assert_eq!(of(&program(|_| false), Matter::SlowRank), []);
     assert_eq!(of(&program(|site| site == 11), Matter::SlowRank), []);
+}
+
+/// Findings of a program of so many ranks, told of once each, without what is less than a hundredth of all; and what they cost as they are
+/// found.
+fn told(ranks: usize, step: impl Fn(&mut Machine, u64)) -> Vec<Finding> {
+    let mut machine = Machine::new(ranks);
+    (0..STEPS).for_each(|n| step(&mut machine, n));
+    let analysis = analyse_causes(&machine.finish().0, &|_| ()).unwrap();
+    let found = analysis.findings();
+    let waits = |all: &[Finding]| -> u64 {
+        let of = |f: &&Finding| matches!(f.matter, Matter::Wait(_) | Matter::SlowRank | Matter::Serialised);
+        all.iter().filter(of).map(|f| f.cost).sum()
+    };
+    let plain: Vec<Finding> = found.iter().filter(|f| !f.matter.is_reason()).cloned().collect();
+    let mut told = joined(found, &analysis);
+    assert_eq!(waits(&told), waits(&plain), "each loss counts once: {told:?}");
+    told.retain(|f| f.cost > analysis.time() / 100);
+    told
+}
+
+#[test]
+fn what_a_slow_rank_costs_is_what_others_wait_for_it_and_counts_once() {
+    let program = |everywhere: bool| {
+        told(4, move |m, _| {
+            for site in 10..14 {
+                (0..4).for_each(|me| m.compute(me, 1_000_000));
+                // By chance it is a tenth longer at two other places, too.
+                let more =
+                    if everywhere || site == 10 { 300_000 } else { [0, 110_000][usize::from(site < 13)] };
+                m.compute(2, more);
+                m.collective(names::MPI_Barrier, 0, site);
+            }
+        })
+    };
+    let all = program(true);
+    let [f] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((f.matter, f.places), (Matter::SlowRank, 4));
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [2]);
+    let waited = 3 * 4 * 300_000 * STEPS;
+    assert!(f.cost.abs_diff(waited) < waited / 20, "{f:?}");
+}
+
+#[test]
+fn a_rank_that_is_slow_at_one_place_is_told_by_those_who_wait() {
+    // Elsewhere it is longer by chance, in one run and not in the next.
+    for chance in [0, 120_000] {
+        let all = told(4, |m, _| {
+            for site in 10..14 {
+                (0..4).for_each(|me| m.compute(me, if site == 10 { 0 } else { 100_000 }));
+                m.compute(2, if site == 10 { 9_000_000 } else { chance });
+                m.collective(names::MPI_Barrier, 0, site);
+            }
+        });
+        assert_eq!(all[0].matter, Matter::Wait(WaitKind::Barrier));
+        assert!(!all.iter().any(|f| f.matter == Matter::SlowRank), "{all:?}");
+    }
+}
+
+#[test]
+fn ranks_that_run_one_after_another_are_serialised() {
+    let ring = told(4, |m, step| {
+        for me in 0..4 {
+            let next = (me + 1) % 4;
+            m.compute(me, 10_000_000 + i64::try_from(step * 7919 % 1000).unwrap());
+            m.message((me, next), EAGER, false, [1, 2]);
+        }
+    });
+    let token = told(8, |m, _| {
+        for me in 0..8 {
+            m.compute(me, 10_000_000);
+            if me < 7 {
+                m.message((me, me + 1), EAGER, false, [1, 2]);
+            }
+        }
+        m.collective(names::MPI_Barrier, 0, 3);
+    });
+    for (all, places) in [(ring, 1), (token, 2)] {
+        let [f] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((f.matter, f.places), (Matter::Serialised, places));
+    }
+}
+
+#[test]
+fn ranks_that_are_late_in_turn_or_for_neighbours_by_chance_are_not_serialised() {
+    let moves = told(4, |m, step| {
+        (0..4).for_each(|me| m.compute(me, 1_000_000));
+        m.compute(usize::try_from(step % 4).unwrap(), 5_000_000);
+        m.collective(names::MPI_Barrier, 0, 3);
+    });
+    let neighbours = told(4, |m, step| {
+        for me in 0..4 {
+            let chance =
+                (step * 4 + u64::try_from(me).unwrap()).wrapping_mul(6_364_136_223_846_793_005) >> 40;
+            m.compute(me, 1_000_000 + i64::try_from(chance % 4).unwrap() * 1_500_000);
+        }
+        for me in 0..4 {
+            [1, 3]
+                .into_iter()
+                .for_each(|to| m.message((me, (me + to) % 4), (false, [true; 2]), false, [1, 2]));
+        }
+        (0..4).for_each(|me| m.wait(me, 3, |_| true));
+    });
+    for all in [moves, neighbours] {
+        assert!(!all.is_empty() && !all.iter().any(|f| f.matter == Matter::Serialised), "{all:?}");
+    }
 }
 
 /// A program of hundreds of call sites with two calls each, that compute by chance up to half longer or less long.
