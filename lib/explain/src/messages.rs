@@ -114,6 +114,53 @@ fn kind(channel: &Channel) -> WaitKind {
     }
 }
 
+/// A blocking send of a message that libraries keep, and that took long all the same: the room for messages may have been full. It then
+/// has waited until its receiver took an earlier message.
+#[derive(Debug)]
+struct Throttled {
+    serial: u64,
+    enter: i64,
+    exit: i64,
+    /// Receives of earlier messages of the same sender that were posted during the send, and after it.
+    within: u32,
+    after: u32,
+    /// The last of those during it.
+    last: Option<Cause>,
+}
+
+/// Sends that take less wait for nobody, ns.
+const LONG_SEND: i64 = 1_000_000;
+
+/// So many earlier messages at least are left when it ends.
+const FULL: u32 = 4;
+
+/// Who takes one message after another at less than the first of these times keeps nobody, and at more than the second is what holds the
+/// sender up in any case, ns.
+const FAST: i64 = 100_000;
+const SLOW: i64 = 500_000;
+
+impl Throttled {
+    /// A receive of a message of the same sender was posted.
+    fn hear(&mut self, serial: u64, posted: Cause) {
+        if serial < self.serial && posted.at > self.exit {
+            self.after += 1;
+        } else if serial < self.serial && posted.at > self.enter {
+            self.within += 1;
+            self.last = self.last.filter(|last| last.at >= posted.at).or(Some(posted));
+        }
+    }
+
+    /// The receive that it has waited for, if it was that: it ends soon after, compared with the time from one receive to the next, or with
+    /// its own where that is long.
+    fn reason(&self) -> Option<Reason> {
+        let last = self.last.filter(|_| self.after >= FULL)?;
+        let (long, late) = (self.exit.saturating_sub(self.enter), self.exit.saturating_sub(last.at));
+        let each = long / i64::from(self.within.max(1));
+        let is_soon = late <= each / 4 || (each >= SLOW && late <= long / 16);
+        (each >= FAST && is_soon).then(|| Reason::of(WaitKind::LateReceiver, last))
+    }
+}
+
 /// No rank.
 const NOBODY: u32 = u32::MAX;
 
@@ -123,6 +170,8 @@ pub(crate) struct Messages {
     under_way: UnderWay<Send, Receive>,
     /// Sends by the number of the rank that they are for, in the order of time: the first has not been received.
     unreceived: Vec<VecDeque<(u32, u64)>>,
+    /// By the thread that sends, and the number of the rank that the messages are for.
+    throttled: HashMap<(u32, u32), Vec<Throttled>, FixedState>,
     serial: u64,
     progress: Progress,
     pub(crate) cancelled: u64,
@@ -185,6 +234,15 @@ impl Messages {
             short: !sync && u64::try_from(bytes).is_ok_and(|bytes| bytes <= SHORT),
             done: false,
         };
+        if let (By::Itself { exit }, Some(to)) = (by, to)
+            && exit.saturating_sub(visit.enter) >= LONG_SEND
+            && send.message
+            && !sync
+        {
+            let (serial, enter) = (self.serial, visit.enter);
+            let long = Throttled { serial, enter, exit, within: 0, after: 0, last: None };
+            self.throttled.entry((visit.thread, to)).or_default().push(long);
+        }
         let id = self.under_way.send(visit.thread, channel, send);
         let sending = Sending {
             thread: visit.thread,
@@ -400,6 +458,12 @@ impl Messages {
         let (to, serial, both_done) = (send.to, send.serial, send.done);
         let moves = send.message && needs_both(send.bytes) && send.by.is_told();
         let thread = posted.thread;
+        if send.message
+            && !self.throttled.is_empty()
+            && let Some(long) = self.throttled.get_mut(&(send.cause.thread, to))
+        {
+            long.iter_mut().for_each(|send| send.hear(serial, posted));
+        }
         if let Some(each) = self.each.as_mut().filter(|_| channel.tag >= NO_MESSAGE) {
             let received = match by {
                 By::Call(call) => ledger.visit(call).map(|v| v.exit),
@@ -446,6 +510,17 @@ impl Messages {
         }
     }
 
+    /// What a send that was complete before its receive was posted has waited for.
+    fn was_throttled(&mut self, from: (u32, u32), serial: u64) -> Option<Reason> {
+        let long = self.throttled.get_mut(&from)?;
+        let at = long.iter().position(|send| send.serial == serial)?;
+        let send = long.swap_remove(at);
+        if long.is_empty() {
+            self.throttled.remove(&from);
+        }
+        send.reason()
+    }
+
     /// Tells of a send that has met its receive and is complete.
     fn settle_send(&mut self, id: u32, ledger: &mut Ledger) {
         let Some((send, met, receive)) = self.under_way.met_by_send(id) else { return };
@@ -456,7 +531,7 @@ impl Messages {
         send.done = true;
         let certainty = if send.short { Certainty::Hardly } else { Certainty::Sure };
         let moves = send.message && needs_both(send.bytes) && receive.by.is_told();
-        let serial = send.serial;
+        let (serial, own, call, from) = (send.serial, send.cause, send.call, (send.cause.thread, send.to));
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
         ledger.steps.tell(RunStep::Sent { send: id, receive: met });
@@ -470,8 +545,12 @@ impl Messages {
                 }
                 ledger.give(call, true, waited.then_some(reason));
             }
-            By::Itself { exit } if exit > posted.at => ledger.finish(send.cause, send.call, exit, reason),
-            By::Itself { .. } | By::Unknown | By::Nobody => {}
+            By::Itself { exit } => {
+                let throttled = self.was_throttled(from, serial);
+                let waited = if exit > posted.at { Some(reason) } else { throttled };
+                waited.into_iter().for_each(|reason| ledger.finish(own, call, exit, reason));
+            }
+            By::Unknown | By::Nobody => {}
         }
         unheard.into_iter().for_each(|(to, serial)| self.forget_received(to, serial));
         if both_done {
