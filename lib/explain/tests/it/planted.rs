@@ -503,3 +503,23 @@ fn a_sender_that_waits_for_room_waits_for_who_takes_its_messages() {
     // One that ends in the middle between two receives has waited for something else.
     assert_eq!(keeps_sending(1_500_000, 80), []);
 }
+
+#[test]
+fn who_comes_late_to_a_call_on_a_file_is_waited_for_where_it_shows() {
+    let program = |waits: bool| {
+        run(move |m| {
+            m.compute(1, 20_000_000);
+            let last = m.now(1);
+            for me in 0..4 {
+                let now = m.now(me);
+                let exit = if waits { last + 500_000 } else { now + 500_000 };
+                m.record(me, names::MPI_File_write_at_all, 1, vec![("file", vec![0])], now, exit);
+                m.compute(me, last + 600_000 - exit);
+            }
+        })
+    };
+    let (count, cost, who) = only(&program(true), Matter::Wait(WaitKind::AllToAll), 1);
+    assert_eq!((count, who), (3 * STEPS, vec![1]));
+    assert!(cost.abs_diff(3 * 20_000_000 * STEPS) < 3 * 1_000_000 * STEPS, "{cost}");
+    assert_eq!(at(&program(false), Matter::Wait(WaitKind::AllToAll), 1), []);
+}
