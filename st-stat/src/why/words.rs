@@ -236,23 +236,27 @@ impl Words<'_> {
                 "recording paused: what {who} {} then is not in the trace",
                 if culprits.len() == 1 { "does" } else { "do" }
             ),
-            Matter::SlowRank if culprits.len() == 1 => {
-                format!("slow rank: {waiting} for {who}, which computes longer wherever it does")
-            }
-            Matter::SlowRank => {
-                format!("slow ranks: {waiting} for {who}, which compute longer wherever they do")
-            }
-            Matter::Serialised => {
-                let mut chain: Vec<u32> = waiters.iter().chain(&culprits).copied().collect();
-                chain.sort_unstable();
-                chain.dedup();
-                format!("serialised: {} run one after another, and wait meanwhile", ranks(&chain))
-            }
+            Matter::SlowRank | Matter::Serialised => Self::of_reason(f, &waiting, &culprits),
             Matter::LateEnd => {
                 let end = if culprits.len() == 1 { "ends" } else { "end" };
                 format!("late end: {who} {end} last, and the others have nothing to do until then")
             }
         }
+    }
+
+    /// What waits that have one reason are.
+    fn of_reason(f: &Finding, waiting: &str, culprits: &[u32]) -> String {
+        if f.matter == Matter::Serialised {
+            let mut chain: Vec<u32> = most(&f.victims).into_iter().chain(culprits.iter().copied()).collect();
+            chain.sort_unstable();
+            chain.dedup();
+            return format!("serialised: {} run one after another, and wait meanwhile", ranks(&chain));
+        }
+        let [s, which, do_so] = match culprits.len() {
+            1 => ["", "computes", "it does"],
+            _ => ["s", "compute", "they do"],
+        };
+        format!("slow rank{s}: {waiting} for {}, which {which} longer wherever {do_so}", ranks(culprits))
     }
 
     fn leaked(&self, f: &Finding, who: &str) -> String {
