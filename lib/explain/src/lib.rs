@@ -37,6 +37,7 @@ mod search;
 mod serial;
 mod shared;
 mod slow;
+mod throttled;
 mod timeline;
 mod transfers;
 mod usual;

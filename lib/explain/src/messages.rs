@@ -16,6 +16,7 @@ use crate::own::SHORT;
 use crate::pending_calls::{CallNumber, Cause, Certainty, Ledger, Older, Reason, Visit};
 use crate::predict::{RunStep, Sending};
 use crate::progress::{Progress, needs_both};
+use crate::throttled::{LONG_SEND, Throttled};
 use crate::waits::{Sum, Wait, WaitKind};
 
 /// Waits of a call and those after it that are in the wrong order if an older message is received before their rank sends
@@ -111,53 +112,6 @@ fn kind(channel: &Channel) -> WaitKind {
         POSTED => WaitKind::LatePost,
         COMPLETED => WaitKind::EarlyWait,
         _ => WaitKind::LateSender,
-    }
-}
-
-/// A blocking send of a message that libraries keep, and that took long all the same: the room for messages may have been full. It then
-/// has waited until its receiver took an earlier message.
-#[derive(Debug)]
-struct Throttled {
-    serial: u64,
-    enter: i64,
-    exit: i64,
-    /// Receives of earlier messages of the same sender that were posted during the send, and after it.
-    within: u32,
-    after: u32,
-    /// The last of those during it.
-    last: Option<Cause>,
-}
-
-/// Sends that take less wait for nobody, ns.
-const LONG_SEND: i64 = 1_000_000;
-
-/// So many earlier messages at least are left when it ends.
-const FULL: u32 = 4;
-
-/// Who takes one message after another at less than the first of these times keeps nobody, and at more than the second is what holds the
-/// sender up in any case, ns.
-const FAST: i64 = 100_000;
-const SLOW: i64 = 500_000;
-
-impl Throttled {
-    /// A receive of a message of the same sender was posted.
-    fn hear(&mut self, serial: u64, posted: Cause) {
-        if serial < self.serial && posted.at > self.exit {
-            self.after += 1;
-        } else if serial < self.serial && posted.at > self.enter {
-            self.within += 1;
-            self.last = self.last.filter(|last| last.at >= posted.at).or(Some(posted));
-        }
-    }
-
-    /// The receive that it has waited for, if it was that: it ends soon after, compared with the time from one receive to the next, or with
-    /// its own where that is long.
-    fn reason(&self) -> Option<Reason> {
-        let last = self.last.filter(|_| self.after >= FULL)?;
-        let (long, late) = (self.exit.saturating_sub(self.enter), self.exit.saturating_sub(last.at));
-        let each = long / i64::from(self.within.max(1));
-        let is_soon = late <= each / 4 || (each >= SLOW && late <= long / 16);
-        (each >= FAST && is_soon).then(|| Reason::of(WaitKind::LateReceiver, last))
     }
 }
 
@@ -511,12 +465,12 @@ impl Messages {
     }
 
     /// What a send that was complete before its receive was posted has waited for.
-    fn was_throttled(&mut self, from: (u32, u32), serial: u64) -> Option<Reason> {
-        let long = self.throttled.get_mut(&from)?;
+    fn was_throttled(&mut self, from: u32, to: u32, serial: u64) -> Option<Reason> {
+        let long = self.throttled.get_mut(&(from, to))?;
         let at = long.iter().position(|send| send.serial == serial)?;
         let send = long.swap_remove(at);
         if long.is_empty() {
-            self.throttled.remove(&from);
+            self.throttled.remove(&(from, to));
         }
         send.reason()
     }
@@ -531,7 +485,7 @@ impl Messages {
         send.done = true;
         let certainty = if send.short { Certainty::Hardly } else { Certainty::Sure };
         let moves = send.message && needs_both(send.bytes) && receive.by.is_told();
-        let (serial, own, call, from) = (send.serial, send.cause, send.call, (send.cause.thread, send.to));
+        let (serial, own, call, to) = (send.serial, send.cause, send.call, send.to);
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
         ledger.steps.tell(RunStep::Sent { send: id, receive: met });
@@ -546,7 +500,7 @@ impl Messages {
                 ledger.give(call, true, waited.then_some(reason));
             }
             By::Itself { exit } => {
-                let throttled = self.was_throttled(from, serial);
+                let throttled = self.was_throttled(own.thread, to, serial);
                 let waited = if exit > posted.at { Some(reason) } else { throttled };
                 waited.into_iter().for_each(|reason| ledger.finish(own, call, exit, reason));
             }

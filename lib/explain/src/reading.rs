@@ -246,7 +246,7 @@ fn is_collective_on_file(event: &Event<'_>) -> bool {
             names::MPI_File_preallocate,
             names::MPI_File_sync,
         ];
-        let moves = name.starts_with("MPI_File_read") || name.starts_with("MPI_File_write");
+        let moves = name.starts_with(names::MPI_File_read) || name.starts_with(names::MPI_File_write);
         together.contains(&name) || (moves && (name.ends_with("_all") || name.ends_with("_ordered")))
     };
     event.row.is_some_and(|row| row.properties.files && blocks(row.base()))
