@@ -188,12 +188,12 @@ impl Messages {
             short: !sync && u64::try_from(bytes).is_ok_and(|bytes| bytes <= SHORT),
             done: false,
         };
-        if let (By::Itself { exit }, Some(to)) = (by, to)
-            && exit.saturating_sub(visit.enter) >= LONG_SEND
+        if let (By::Itself { .. } | By::Call(_), Some(to)) = (by, to)
+            && visit.exit.saturating_sub(visit.enter) >= LONG_SEND
             && send.message
             && !sync
         {
-            let (serial, enter) = (self.serial, visit.enter);
+            let (serial, enter, exit) = (self.serial, visit.enter, visit.exit);
             let long = Throttled { serial, enter, exit, within: 0, after: 0, last: None };
             self.throttled.entry((visit.thread, to)).or_default().push(long);
         }
@@ -497,7 +497,8 @@ impl Messages {
                 if moves {
                     self.progress.complete(serial, call, true, ledger);
                 }
-                ledger.give(call, true, waited.then_some(reason));
+                let throttled = self.was_throttled(own.thread, to, serial);
+                ledger.give(call, true, if waited { Some(reason) } else { throttled });
             }
             By::Itself { exit } => {
                 let throttled = self.was_throttled(own.thread, to, serial);
