@@ -12,7 +12,7 @@ use st_model::sites::CallSites;
 
 use crate::args::{DelaysArgs, DelaysBy, PathArgs};
 use crate::calls::{SITE, site_cells};
-use crate::explain::{Explained, rank_cell, tell_of_threads};
+use crate::explain::{Explained, computed_before, rank_cell, rank_rows, tell_of_threads};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 
@@ -248,6 +248,28 @@ impl Cause {
         activities.into_iter().filter_map(cause).max_by_key(|cause| cause.part[0]).filter(accounts)
     }
 
+    /// Whether its ranks compute so much longer there than the others that a quarter of what is waited may come of that. If not, they
+    /// come late for another reason: one after another, or each in its turn. Where most ranks compute elsewhere all of it counts.
+    fn computes_longer(&self, explained: &Explained) -> bool {
+        // How long a rank computes is told of its first thread.
+        if explained.sections.iter().any(|section| section.threads.len() > 1) {
+            return true;
+        }
+        let rows = rank_rows(explained);
+        let of_place = explained.told().and_then(|told| told.places().get(self.place));
+        let mut computed = of_place.map(|at| computed_before(&explained.sections, at)).unwrap_or_default();
+        computed.retain(|_, ns| *ns > 0);
+        if self.places > 1 || computed.len() * 2 <= rows.len() {
+            computed = rows.iter().map(|(r, _)| (r.rank, r.computation())).collect();
+        }
+        let all: u128 = computed.values().sum();
+        let others = u128::from(rows.len().to_u64()).saturating_sub(1).max(1);
+        let named = self.ranks.iter().filter_map(|rank| computed.get(rank));
+        let more = named.map(|own| own.saturating_sub((all - own) / others)).sum::<u128>();
+        // Each of the others waits for it.
+        more.saturating_mul(others * 4) >= self.part[0].into()
+    }
+
     /// In words, with its ranks and its place in theirs.
     pub(crate) fn words(&self, explained: &Explained, ranks: &str, place: &str) -> String {
         let [part, whole] = self.part;
@@ -264,6 +286,11 @@ impl Cause {
         if self.what == Activity::Call && explained.pauses(self.place) {
             return format!(
                 "{share} since recording of {ranks} was paused by {place}: what was done then is not in the trace"
+            );
+        }
+        if self.what == Activity::Computation && !self.computes_longer(explained) {
+            return format!(
+                "{share} since {ranks} compute{s} until late before {place}, though in all no longer than others"
             );
         }
         format!("{share} since {ranks} {verb}{s} longer {how} {place}")

@@ -2,6 +2,7 @@
 //!
 //! How places of two runs are told to be the same is in `changes/pairs.rs`.
 
+mod alone;
 mod pairs;
 mod whole;
 
@@ -11,6 +12,7 @@ use st_cli::counted;
 use st_model::num::{Exact, float, rounded};
 use st_model::sites::CallSites;
 
+use self::alone::{Alone, Before};
 use self::pairs::{Found, Pair, Sure, pairs};
 use self::whole::Whole;
 use crate::calls::{SITE, site_cells};
@@ -127,6 +129,8 @@ pub struct Changes {
     run: [f64; 2],
     /// Whether the run as a whole takes longer; `None` if it takes no time.
     whole: Option<Whole>,
+    /// A rank that computes longer alone.
+    alone: Option<Alone>,
     /// More runs of the first program.
     bases: usize,
     how: How,
@@ -158,11 +162,14 @@ pub fn changes([a, b]: [&Run; 2], bases: &[Run], how: How) -> Changes {
     let mut runs: Vec<f64> =
         bases.iter().map(|(times, _)| times).chain([&a.0]).map(|t| float(t.run.0)).collect();
     let run = [runs.iter().sum::<f64>() / float(runs.len().to_u64().into()), float(b.0.run.0)];
-    let mut changes = Changes { rows: Vec::new(), ranks, run, whole: None, bases: bases.len(), how };
+    let mut changes =
+        Changes { rows: Vec::new(), ranks, run, whole: None, alone: None, bases: bases.len(), how };
     runs.iter_mut().for_each(|time| *time *= changes.factor());
     changes.whole = Whole::of(&runs, run[1]);
     let (others, all) = (others(a, bases), pairs(times, [&a.1, &b.1]));
     let compared = Compared { times, factor: changes.factor() };
+    let longer = all.iter().filter_map(|pair| Alone::of(&compared.before(pair)?, run[1]));
+    changes.alone = longer.max_by(|a, b| a.more.total_cmp(&b.more));
     let least = LEAST_OF_RUN * run[1];
     let apart = [0, 1].map(|phase| compared.apart(&all, phase, least));
     let more = |pair: &Pair, phase| compared.more(pair, phase, &others);
@@ -249,6 +256,15 @@ impl<'a> Compared<'a> {
     fn side(self, i: usize, sample: &'a Sample) -> Side<'a> {
         let factor = if i == 0 { self.factor } else { 1.0 };
         Side { sample, groups: &self.times[i].groups, factor }
+    }
+
+    /// How long each rank computes before a place, if each is known by itself and the same are in both runs.
+    fn before(self, Pair { function, found, .. }: &'a Pair) -> Option<Before<'a>> {
+        let [Some(Found { phases: x, site, .. }), Some(Found { phases: y, .. })] = found else { return None };
+        let [a, b] = self.times;
+        let each = a.ranks == b.ranks && b.groups.iter().all(|n| *n == 1);
+        let times = [self.side(0, &x[0]), self.side(1, &y[0])].map(|side| side.by_group());
+        each.then(|| Before { ranks: &b.ranks, times, function, site: *site })
     }
 
     /// How much ranks differ in a phase, by places with enough calls that take more than so much time of a rank.
@@ -346,6 +362,14 @@ impl Changes {
     pub(crate) fn whole(&self) -> Option<String> {
         let [slower, unsure] = [Verdict::Slower, Verdict::Unsure].map(|v| self.with(v));
         self.longer(LEAST_PERCENT).map(|whole| whole.told(slower, unsure))
+    }
+
+    /// Where calls take longer and no computation is found to: the rank that computes longer alone, in a line.
+    pub(crate) fn alone(&self, sites: &CallSites) -> Option<String> {
+        let slower = |in_call: bool| {
+            self.rows.iter().any(|r| r.in_call == in_call && r.verdict == Verdict::Slower && r.matters)
+        };
+        self.alone.as_ref().filter(|_| slower(true) && !slower(false)).map(|alone| alone.told(sites))
     }
 
     fn with(&self, verdict: Verdict) -> usize {

@@ -265,6 +265,9 @@ fn write_changes(
     if let Some(whole) = found.whole() {
         screen.sentence(&whole, out)?;
     }
+    if let Some(alone) = found.alone(sites[0]) {
+        screen.sentence(&alone, out)?;
+    }
     screen.sentence(&format!("call sites, before and in their calls: {}", found.counts()), out)?;
     let rest = table.rows.len().saturating_sub(args.limit);
     table.rows.truncate(args.limit);

@@ -194,7 +194,8 @@ impl Facts {
         let trees = || sections.iter().flat_map(|(s, _)| &s.threads).map(|t| &t.tree);
         let nodes: usize = trees().map(|t| t.items().len()).sum();
         let loops = loops(sections.iter().map(|(s, _)| s));
-        let depth = trees().map(depth).max().unwrap_or(0);
+        let threads = sections.iter().flat_map(|(s, _)| &s.threads);
+        let depth = threads.map(|t| depth(&t.tree, &t.counts)).max().unwrap_or(0);
         let of =
             |s: &Section| s.symbols.iter().filter_map(|y| s.sites.get(y.site)).map(|site| site.id).collect();
         let sites: BTreeSet<u128> = sections.iter().flat_map(|(s, _)| -> Vec<u128> { of(s) }).collect();
@@ -322,16 +323,15 @@ impl Times {
     }
 }
 
-/// How many loops there are: those around the same calls in sections of several ranks are the same, as call sites are.
+/// How many loops there are, also of one call: those around the same calls in sections of several ranks are the same, as call sites are.
 fn loops<'a>(sections: impl Iterator<Item = &'a Section>) -> usize {
     let mut most: HashMap<u64, usize> = HashMap::new();
     for section in sections {
         let mut own: HashMap<u64, usize> = HashMap::new();
         for thread in &section.threads {
             let shapes = shapes(section, thread.tree.items());
-            let all = shapes.into_iter().zip(thread.tree.items()).zip(&thread.counts);
-            for ((shape, item), counts) in all {
-                if matches!(item, Item::Body { .. }) && repeats(counts) {
+            for (shape, counts) in shapes.into_iter().zip(&thread.counts) {
+                if repeats(counts) {
                     *own.entry(shape).or_default() += 1;
                 }
             }
@@ -369,16 +369,18 @@ fn repeats(counts: &Elastic) -> bool {
     counts.streams.iter().any(|stream| !matches!(stream.constant(), Some(0 | 1)))
 }
 
-fn depth(tree: &FlatTree) -> usize {
+fn depth(tree: &FlatTree, counts: &[Elastic]) -> usize {
     let mut open: Vec<usize> = Vec::new();
     let mut deepest = 0;
-    for (at, item) in tree.items().iter().enumerate() {
+    for (at, (item, counts)) in tree.items().iter().zip(counts).enumerate() {
         while open.last().is_some_and(|&end| at >= end) {
             open.pop();
         }
         if let Item::Body { below } = item {
             open.push(at + 1 + *below as usize);
             deepest = deepest.max(open.len());
+        } else if repeats(counts) {
+            deepest = deepest.max(open.len() + 1);
         }
     }
     deepest

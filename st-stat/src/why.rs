@@ -9,12 +9,12 @@ use std::iter::repeat;
 
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, counted, wrapped};
-use st_explain::{At, Explains, Finding, Matter, analyse_causes, gathered};
+use st_explain::{At, Explains, Finding, Matter, analyse_causes, gathered, joined};
 use st_model::num::saturate;
 use st_model::rank_times::{RankTime, rank_times};
 use st_model::sites::CallSites;
 
-use self::words::{MOST, TIMED, Words};
+use self::words::{MOST, Words};
 use crate::args::WhyArgs;
 use crate::ended;
 use crate::explain::{Explained, computation, left_out, rank_rows};
@@ -65,7 +65,7 @@ fn write(
         return words.table(&findings).write(format, screen, out);
     }
     let waited = told.waits().total().ns;
-    let share = |ns: u64| Cell::percent(ns.into(), time.into()).text;
+    let share = |ns: u64| Cell::percent(ns.into(), words.common().into()).text;
     let n = told.ranks();
     let head = format!(
         "{} in {}{}; {} of their time{} is waiting for others{}",
@@ -73,7 +73,7 @@ fn write(
         counted(n, "rank"),
         words.processors(),
         share(waited),
-        if words.timed() == TIMED { " that has exact times" } else { "" },
+        words.of_what(),
         words.had_none()
     );
     screen.sentence(&head, out)?;
@@ -125,15 +125,18 @@ fn write(
     Ok(())
 }
 
-/// What costs most, most first, call sites of one function that cost less than 1 % of the time each as one. `all`: these, too, each by itself.
+/// What costs most, most first, waits that have one reason as one, and call sites of one function that cost less than 1 % of the time
+/// each. `all`: these, too, each by itself.
 pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) -> Vec<Finding> {
     let time = told.time();
     let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. } | Matter::Queued);
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
     let found = machine(explained, time).into_iter().chain(paused(explained)).chain(told.findings());
-    let (mut all, little): (Vec<Finding>, Vec<Finding>) = found.partition(matters);
+    let (mut all, little): (Vec<Finding>, Vec<Finding>) =
+        found.partition(|f| matters(f) || f.matter.is_reason());
     // A program of many call sites loses little at each.
     all.extend(gathered(&little, told.places()).into_iter().filter(|f| f.cost > time / 100));
+    let mut all = joined(all, told);
     // More ranks than processors cost nothing where ranks sleep: what is known of that is how long they lacked one, at least.
     all.sort_by_key(|f| Reverse(f.cost));
     all

@@ -107,6 +107,7 @@ impl Analysis {
         let waited = |place| waited.get(&place).copied().unwrap_or_default();
         all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks, waited(*place))));
         all.extend(self.slow_ranks(&before));
+        all.extend(self.serialised());
         all.extend(self.late_end());
         let mut all = latencies(all);
         sort(&mut all);

@@ -5,29 +5,27 @@ use std::collections::BTreeMap;
 use st_model::num::Exact as _;
 
 use crate::findings::{Finding, sort};
-use crate::matter::Matter;
 use crate::places::Places;
 use crate::waits::At;
 
-/// Findings of the same matter in the same function, as one: at the place that costs most. Findings that have no other to go with are not returned, nor leaks and slow ranks, which are at no
-/// function.
+/// Findings of the same matter in the same function, as one: at the place that costs most. Findings that have no other to go with are not returned, nor leaks and reasons of waits, which
+/// are at no function.
 #[must_use]
 pub fn gathered(findings: &[Finding], places: &Places) -> Vec<Finding> {
     let mut groups: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
-    for f in findings.iter().filter(|f| f.cost > 0 && f.matter != Matter::SlowRank) {
+    for f in findings.iter().filter(|f| f.cost > 0 && !f.matter.is_reason()) {
         if let Some(place) = places.get(f.place) {
             groups.entry((f.matter, place.call)).or_default().push(f);
         }
     }
-    let mut all: Vec<Finding> = groups.into_values().filter_map(|group| together(&group)).collect();
+    let several = groups.into_values().filter(|group| group.len() > 1);
+    let mut all: Vec<Finding> = several.filter_map(|group| together(&group)).collect();
     sort(&mut all);
     all
 }
 
-fn together(group: &[&Finding]) -> Option<Finding> {
-    if group.len() < 2 {
-        return None;
-    }
+/// Findings as one, at the place that costs most.
+pub(crate) fn together(group: &[&Finding]) -> Option<Finding> {
     // What is waited at a place stands in each of its findings, one for each place of those who are waited for.
     let mut of_place: BTreeMap<u32, (u64, &Finding)> = BTreeMap::new();
     for f in group {
@@ -50,7 +48,7 @@ fn together(group: &[&Finding]) -> Option<Finding> {
         bytes: group.iter().map(|f| f.bytes).sum(),
         place: *place,
         places: of_place.len().to_u64(),
-        parts: group.len().to_u64(),
+        parts: group.iter().map(|f| f.parts).sum(),
         together: group.iter().flat_map(|f| f.between()).collect(),
         victims: victims.into_iter().collect(),
         culprits,
@@ -63,6 +61,7 @@ mod tests {
     use st_model::calls::{CallId, CallTable, names};
 
     use super::*;
+    use crate::matter::Matter;
     use crate::waits::WaitKind;
     use st_model::explanation::Place;
 

@@ -50,7 +50,7 @@ impl Analysis {
     pub fn kept(&self) -> Explanation {
         let time = self.time();
         let mut findings = self.findings();
-        findings.retain(|f| f.cost > time / WORTH || f.is_leak());
+        findings.retain(|f| f.cost > time / WORTH || f.is_leak() || f.matter.is_reason());
         // Leaks cost nothing, and come last.
         findings.sort_by_key(|f| !f.is_leak());
         findings.truncate(FINDINGS);
@@ -304,7 +304,7 @@ impl WaitKind {
 }
 
 /// What is the matter, by number in streams.
-const MATTERS: [Matter; 10] = [
+const MATTERS: [Matter; 11] = [
     Matter::Polling,
     Matter::Latency,
     Matter::Bandwidth,
@@ -315,6 +315,7 @@ const MATTERS: [Matter; 10] = [
     Matter::SlowRank,
     Matter::LeakedObjects,
     Matter::LateEnd,
+    Matter::Serialised,
 ];
 
 impl Matter {

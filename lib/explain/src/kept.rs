@@ -189,7 +189,7 @@ impl Kept {
         };
         let ranks: Vec<u32> = spread.ranks().iter().collect();
         // A slow rank is who is at fault, or a late one; of other matters nobody is.
-        let slow = matches!(matter, Matter::SlowRank | Matter::LateEnd);
+        let slow = matter.is_reason() || matter == Matter::LateEnd;
         let culprits = ranks.iter().map(|rank| (At { rank: *rank, place }, if slow { cost } else { 0 }));
         let culprits = culprits.collect();
         let victims = if slow { Vec::new() } else { ranks.iter().map(|rank| (*rank, 0)).collect() };

@@ -35,8 +35,19 @@ pub enum Matter {
     Queued,
     /// The program has paused recording.
     Paused,
-    /// A rank that computes longer than the others wherever it computes.
+    /// Ranks that compute longer than the others wherever they compute: in [`Explains::findings`](crate::Explains::findings) a rank with
+    /// how much longer that is, in what [`crate::joined`] makes of these the waits that are due to them.
     SlowRank,
+    /// Ranks run one after another, though all compute alike: in findings the waits for messages, joined all that is due to it.
+    Serialised,
     /// Ranks that come to `MPI_Finalize` last: the others have nothing to do. Its end is in no trace, so this is no wait.
     LateEnd,
+}
+
+impl Matter {
+    /// It is why ranks wait, and costs what these waits do.
+    #[must_use]
+    pub fn is_reason(self) -> bool {
+        matches!(self, Self::SlowRank | Self::Serialised)
+    }
 }

@@ -16,6 +16,7 @@ use crate::own::SHORT;
 use crate::pending_calls::{CallNumber, Cause, Certainty, Ledger, Older, Reason, Visit};
 use crate::predict::{RunStep, Sending};
 use crate::progress::{Progress, needs_both};
+use crate::throttled::{LONG_SEND, Throttled};
 use crate::waits::{Sum, Wait, WaitKind};
 
 /// Waits of a call and those after it that are in the wrong order if an older message is received before their rank sends
@@ -123,6 +124,8 @@ pub(crate) struct Messages {
     under_way: UnderWay<Send, Receive>,
     /// Sends by the number of the rank that they are for, in the order of time: the first has not been received.
     unreceived: Vec<VecDeque<(u32, u64)>>,
+    /// By the thread that sends, and the number of the rank that the messages are for.
+    throttled: HashMap<(u32, u32), Vec<Throttled>, FixedState>,
     serial: u64,
     progress: Progress,
     pub(crate) cancelled: u64,
@@ -185,6 +188,15 @@ impl Messages {
             short: !sync && u64::try_from(bytes).is_ok_and(|bytes| bytes <= SHORT),
             done: false,
         };
+        if let (By::Itself { .. } | By::Call(_), Some(to)) = (by, to)
+            && visit.exit.saturating_sub(visit.enter) >= LONG_SEND
+            && send.message
+            && !sync
+        {
+            let (serial, enter, exit) = (self.serial, visit.enter, visit.exit);
+            let long = Throttled { serial, enter, exit, within: 0, after: 0, last: None };
+            self.throttled.entry((visit.thread, to)).or_default().push(long);
+        }
         let id = self.under_way.send(visit.thread, channel, send);
         let sending = Sending {
             thread: visit.thread,
@@ -400,6 +412,12 @@ impl Messages {
         let (to, serial, both_done) = (send.to, send.serial, send.done);
         let moves = send.message && needs_both(send.bytes) && send.by.is_told();
         let thread = posted.thread;
+        if send.message
+            && !self.throttled.is_empty()
+            && let Some(long) = self.throttled.get_mut(&(send.cause.thread, to))
+        {
+            long.iter_mut().for_each(|send| send.hear(serial, posted));
+        }
         if let Some(each) = self.each.as_mut().filter(|_| channel.tag >= NO_MESSAGE) {
             let received = match by {
                 By::Call(call) => ledger.visit(call).map(|v| v.exit),
@@ -446,6 +464,17 @@ impl Messages {
         }
     }
 
+    /// What a send that was complete before its receive was posted has waited for.
+    fn was_throttled(&mut self, from: u32, to: u32, serial: u64) -> Option<Reason> {
+        let long = self.throttled.get_mut(&(from, to))?;
+        let at = long.iter().position(|send| send.serial == serial)?;
+        let send = long.swap_remove(at);
+        if long.is_empty() {
+            self.throttled.remove(&(from, to));
+        }
+        send.reason()
+    }
+
     /// Tells of a send that has met its receive and is complete.
     fn settle_send(&mut self, id: u32, ledger: &mut Ledger) {
         let Some((send, met, receive)) = self.under_way.met_by_send(id) else { return };
@@ -456,7 +485,7 @@ impl Messages {
         send.done = true;
         let certainty = if send.short { Certainty::Hardly } else { Certainty::Sure };
         let moves = send.message && needs_both(send.bytes) && receive.by.is_told();
-        let serial = send.serial;
+        let (serial, own, call, to) = (send.serial, send.cause, send.call, send.to);
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
         ledger.steps.tell(RunStep::Sent { send: id, receive: met });
@@ -468,10 +497,15 @@ impl Messages {
                 if moves {
                     self.progress.complete(serial, call, true, ledger);
                 }
-                ledger.give(call, true, waited.then_some(reason));
+                let throttled = self.was_throttled(own.thread, to, serial);
+                ledger.give(call, true, if waited { Some(reason) } else { throttled });
             }
-            By::Itself { exit } if exit > posted.at => ledger.finish(send.cause, send.call, exit, reason),
-            By::Itself { .. } | By::Unknown | By::Nobody => {}
+            By::Itself { exit } => {
+                let throttled = self.was_throttled(own.thread, to, serial);
+                let waited = if exit > posted.at { Some(reason) } else { throttled };
+                waited.into_iter().for_each(|reason| ledger.finish(own, call, exit, reason));
+            }
+            By::Unknown | By::Nobody => {}
         }
         unheard.into_iter().for_each(|(to, serial)| self.forget_received(to, serial));
         if both_done {

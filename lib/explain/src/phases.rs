@@ -119,7 +119,7 @@ impl Loop {
 
     /// How much longer the last iteration takes than the first by the trend, as a share of the first. The trend is the straight line or
     /// the exponential curve, whichever is nearer, through a hundred parts' medians, by the median of the slopes between any two of them:
-    /// single iterations do not change it, and nothing becomes shorter by more than all of it.
+    /// single iterations do not change it, and it begins and ends where parts have been.
     #[must_use]
     pub fn trend(&self) -> Option<f64> {
         let parts = self.turns.len().min(PARTS);
@@ -135,10 +135,13 @@ impl Loop {
                 .unwrap_or(f64::INFINITY)
         };
         let last = float(parts.to_u64().saturating_sub(1).into());
-        let (from, to) = (line.at(0.0), line.at(last));
         // Also a line that falls below nothing is none.
-        let straight = from > 0.0 && to > 0.0 && far(&|i| line.at(i)) <= far(&|i| curve.at(i).exp());
-        Some(if straight { to / from - 1.0 } else { (curve.slope * last).exp_m1() })
+        let falls = line.at(0.0) <= 0.0 || line.at(last) <= 0.0;
+        let straight = !falls && far(&|i| line.at(i)) <= far(&|i| curve.at(i).exp());
+        // Where all has changed at the end it would begin below all that was, and end above it.
+        let [least, most] = [f64::min, f64::max].map(|of| medians.iter().copied().reduce(of).unwrap_or(1.0));
+        let at = |i| if straight { line.at(i) } else { curve.at(i).exp() }.clamp(least, most);
+        Some(at(last) / at(0.0) - 1.0)
     }
 
     /// Iterations in so many groups of neighbours at most, with the number of the first in each.

@@ -110,6 +110,13 @@ impl Reading<'_, '_> {
         self.take_part(part, at, true);
     }
 
+    /// A call that all who have opened a file make: by what it must do it waits for nobody, and it is seen whether it has.
+    fn meet_at_file(&mut self, at: Option<Standing>) {
+        if let Some(at) = at.filter(|at| at.members > 1) {
+            self.take_part(Part::internal(at, Rule::Barrier), at, true);
+        }
+    }
+
     fn take_part(&mut self, part: Part, at: Standing, done: bool) -> usize {
         let number = self.number(done);
         self.ahead.deed(Deed::Join { number, part: Box::new(part), members: at.members, done });
@@ -229,6 +236,22 @@ pub(crate) fn finds_nothing(event: &Event<'_>) -> bool {
     }
 }
 
+/// Whether all ranks that have opened a file make a call together, and may wait for each other in it: what is begun by one call and ended
+/// by another is left out.
+fn is_collective_on_file(event: &Event<'_>) -> bool {
+    let blocks = |name: &str| {
+        let together = [
+            names::MPI_File_set_view,
+            names::MPI_File_set_size,
+            names::MPI_File_preallocate,
+            names::MPI_File_sync,
+        ];
+        let moves = name.starts_with(names::MPI_File_read) || name.starts_with(names::MPI_File_write);
+        together.contains(&name) || (moves && (name.ends_with("_all") || name.ends_with("_ordered")))
+    };
+    event.row.is_some_and(|row| row.properties.files && blocks(row.base()))
+}
+
 /// What is neither message nor collective operation, and yet synchronises.
 pub(crate) fn synchronise(
     event: &Event<'_>,
@@ -241,6 +264,11 @@ pub(crate) fn synchronise(
         Action::Creation | Action::Topology => Scope::Comm(event.comm().unwrap_or(0)),
         Action::Collective { rule: Rule::Barrier, start: Start::Request } => {
             return learn(event, communication, reading);
+        }
+        Action::Internal if is_collective_on_file(event) => {
+            let file = event.row.and_then(|row| event.words().get(slot(row, "file")));
+            let at = file.and_then(|file| communication.standing(event, Scope::File(file), reading));
+            return reading.meet_at_file(at);
         }
         Action::Internal if event.row.is_some_and(|row| row.kind == Kind::Probe) => {
             let at = communication.standing(event, Scope::Comm(event.comm().unwrap_or(0)), reading);

@@ -19,6 +19,10 @@ const NOTHING: u64 = 1000;
 /// A rank that is slow is so at this many places at least, those that are nothing by themselves counted as one.
 const LEAST: u64 = 3;
 
+/// More than so many parts in four of what it computes longer at one place alone are that place's, which those who wait tell: elsewhere
+/// ranks differ by chance, in one run and not in the next.
+const AT_ONE: u64 = 3;
+
 /// Places that are looked at together.
 #[derive(Default)]
 struct Group {
@@ -107,7 +111,8 @@ impl Analysis {
             let [own, others] = self.computation(rank, computed);
             let cost = pace.more.min(own.saturating_sub(others));
             let everywhere = pace.telling >= LEAST && pace.slow / 9 >= pace.computed / 10;
-            let (_, place) = pace.most;
+            let (at_one, place) = pace.most;
+            let everywhere = everywhere && at_one.saturating_mul(4) <= pace.more.saturating_mul(AT_ONE);
             (everywhere && cost > others / 10).then(|| Finding {
                 cost,
                 count: pace.places,

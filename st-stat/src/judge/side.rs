@@ -34,7 +34,7 @@ impl Side<'_> {
     }
 
     /// Time per rank of each group.
-    pub(super) fn by_group(&self) -> Vec<f64> {
+    pub(crate) fn by_group(&self) -> Vec<f64> {
         let each = self.sample.groups.iter().zip(self.groups);
         each.map(|(sum, n)| self.factor * float(*sum) / float((*n).max(1).into())).collect()
     }

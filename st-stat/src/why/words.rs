@@ -25,7 +25,9 @@ const HARDLY: u128 = 4;
 
 /// What shares are of: all ranks' time, or the part of it that exact times tell of where these end early.
 const WHOLE: &str = "the whole run";
-pub(super) const TIMED: &str = "what has exact times";
+const TIMED: &str = "what has exact times";
+/// With what ranks that end early have nothing to do, where that is told.
+const UNTIL_END: &str = "the run until the last rank's end";
 
 /// Findings of a trace, and what is said of them.
 pub(super) struct Words<'a> {
@@ -33,6 +35,8 @@ pub(super) struct Words<'a> {
     told: &'a dyn Explains,
     sites: &'a CallSites,
     time: u64,
+    /// How long ranks have nothing to do until the last one ends, ns; 0 unless it is told of.
+    beyond: u64,
     /// All ranks' time by their totals, where that is longer: exact times may end before the run does.
     whole: u64,
     /// Of the first findings.
@@ -50,39 +54,63 @@ impl<'a> Words<'a> {
         let shown = &findings[..findings.len().min(MOST)];
         let Delays { causes: due, few, .. } = told.delays(shown);
         let cause = |(f, due): (&Finding, &Vec<_>)| match f.parts {
+            _ if f.matter == Matter::Serialised => None,
             1 => Cause::of(due),
             _ => Cause::of_many(due),
         };
         let causes = shown.iter().zip(&due).map(cause).collect();
         let totals = explained.sections.iter().flat_map(rank_times).map(|t| t.whole);
         let whole = saturate::<u64>(totals.fold(0, u128::saturating_add)).max(told.time());
-        Self { explained, told, sites, time: told.time(), whole, causes, few }
+        let late = findings.iter().filter(|f| f.matter == Matter::LateEnd);
+        let beyond = late.map(|f| f.cost).fold(0, u64::saturating_add);
+        Self { explained, told, sites, time: told.time(), beyond, whole, causes, few }
     }
 }
 
 impl Words<'_> {
-    /// Of all ranks' time. What ranks have nothing to do in the end is no part of that; what the kernel counts is of the whole run, also
-    /// where exact times end before it does.
+    /// Of all ranks' time: of all findings the same, but that what the kernel counts is of the whole run, also where exact times end
+    /// before it does.
     pub(super) fn share(&self, f: &Finding) -> Cell {
-        if matches!(f.matter, Matter::Crowded { .. } | Matter::Queued | Matter::Paused) {
-            return Cell::percent(f.cost.into(), self.whole.max(f.cost).into());
+        match self.is_of_whole(f) {
+            true => Cell::percent(f.cost.into(), self.whole.max(f.cost).into()),
+            false => Cell::percent(f.cost.into(), self.common().max(f.cost).into()),
         }
-        let beyond = if f.matter == Matter::LateEnd { f.cost } else { 0 };
-        Cell::percent(f.cost.into(), self.time.saturating_add(beyond).into())
     }
 
-    /// What most shares are of.
-    pub(super) fn timed(&self) -> &'static str {
-        if self.whole / 100 > self.time / 99 { TIMED } else { WHOLE }
+    fn is_of_whole(&self, f: &Finding) -> bool {
+        self.ends_early() && matches!(f.matter, Matter::Crowded { .. } | Matter::Queued | Matter::Paused)
+    }
+
+    /// Exact times end before the run does.
+    fn ends_early(&self) -> bool {
+        self.whole / 100 > self.time / 99
+    }
+
+    /// What most shares are of, ns: what ranks have nothing to do in the end is no part of their time.
+    pub(super) fn common(&self) -> u64 {
+        self.time.saturating_add(self.beyond)
+    }
+
+    fn common_base(&self) -> &'static str {
+        match self.ends_early() {
+            _ if self.beyond > 0 => UNTIL_END,
+            true => TIMED,
+            false => WHOLE,
+        }
+    }
+
+    /// The same in the first line, behind their time.
+    pub(super) fn of_what(&self) -> &'static str {
+        match self.common_base() {
+            UNTIL_END => " until the last one's end",
+            TIMED => " that has exact times",
+            _ => "",
+        }
     }
 
     /// What a finding's share is of.
     fn base(&self, f: &Finding) -> &'static str {
-        match f.matter {
-            Matter::Crowded { .. } | Matter::Queued | Matter::Paused => WHOLE,
-            Matter::LateEnd => "the run until the last rank's end",
-            _ => self.timed(),
-        }
+        if self.is_of_whole(f) { WHOLE } else { self.common_base() }
     }
 
     /// Function and place.
@@ -208,12 +236,27 @@ impl Words<'_> {
                 "recording paused: what {who} {} then is not in the trace",
                 if culprits.len() == 1 { "does" } else { "do" }
             ),
-            Matter::SlowRank => format!("slow rank: {who} computes longer than the others, wherever it does"),
+            Matter::SlowRank | Matter::Serialised => Self::of_reason(f, &waiting, &culprits),
             Matter::LateEnd => {
                 let end = if culprits.len() == 1 { "ends" } else { "end" };
                 format!("late end: {who} {end} last, and the others have nothing to do until then")
             }
         }
+    }
+
+    /// What waits that have one reason are.
+    fn of_reason(f: &Finding, waiting: &str, culprits: &[u32]) -> String {
+        if f.matter == Matter::Serialised {
+            let mut chain: Vec<u32> = most(&f.victims).into_iter().chain(culprits.iter().copied()).collect();
+            chain.sort_unstable();
+            chain.dedup();
+            return format!("serialised: {} run one after another, and wait meanwhile", ranks(&chain));
+        }
+        let [s, which, do_so] = match culprits.len() {
+            1 => ["", "computes", "it does"],
+            _ => ["s", "compute", "they do"],
+        };
+        format!("slow rank{s}: {waiting} for {}, which {which} longer wherever {do_so}", ranks(culprits))
     }
 
     fn leaked(&self, f: &Finding, who: &str) -> String {
@@ -276,9 +319,9 @@ impl Words<'_> {
 
     /// Where, why, and how sure.
     pub(super) fn at(&self, f: &Finding, cause: Option<&Cause>, few: Option<Few>) -> String {
-        // What others are a share of the first line says.
+        // What most are a share of the first line says.
         let base = match self.base(f) {
-            base if base == self.timed() => String::new(),
+            base if base == self.common_base() => String::new(),
             base => format!("; its share is of {base}"),
         };
         if let Matter::Crowded { .. } = f.matter {
@@ -305,9 +348,7 @@ impl Words<'_> {
                 self.sure(f)
             );
         }
-        let mut text = if f.matter == Matter::SlowRank {
-            format!("most before {}", self.place(f.place))
-        } else if f.places == 1 {
+        let mut text = if f.places == 1 {
             format!("at {}", self.place(f.place))
         } else {
             let (function, _) = self.explained.place(f.place, self.sites);
@@ -315,6 +356,7 @@ impl Words<'_> {
             format!("at {function}, {n} call sites, most at {}", self.place(f.place))
         };
         if f.parts == 1
+            && f.matter != Matter::SlowRank
             && let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place)
         {
             text = format!("{text}, for {}", self.place(first.place));
@@ -333,6 +375,9 @@ impl Words<'_> {
             let compute = if late.len() == 1 { "computes" } else { "compute" };
             text =
                 format!("{text}; {} {compute} {} longer before {place}", ranks(&late), duration(excess.ns));
+        }
+        if f.matter == Matter::Serialised {
+            text = format!("{text}; over the run they compute alike");
         }
         let share = Cell::percent;
         if let (Matter::Wait(_), Some((_, most))) = (f.matter, f.culprits.first())
@@ -383,8 +428,13 @@ impl Words<'_> {
             _ => "unsure: clocks disagree, st-sync",
         };
         match f.matter {
-            Matter::Wait(_) if waits.violations * 100 > waits.total().count => unsure,
-            Matter::Wait(_) | Matter::Polling | Matter::Queued | Matter::Paused => "measured",
+            Matter::Wait(_) | Matter::LateEnd | Matter::SlowRank | Matter::Serialised
+                if waits.violations * 100 > waits.total().count =>
+            {
+                unsure
+            }
+            Matter::Wait(_) | Matter::LateEnd | Matter::SlowRank | Matter::Serialised => "measured",
+            Matter::Polling | Matter::Queued | Matter::Paused => "measured",
             // That there are fewer processors than ranks is certain, what ranks lacked them for the kernel has measured.
             Matter::Crowded { .. } if self.queued() > 0 => "measured",
             Matter::LeakedRequests | Matter::LeakedObjects | Matter::Crowded { .. } => "certain",
@@ -394,9 +444,6 @@ impl Words<'_> {
             Matter::Latency | Matter::Bandwidth | Matter::Files | Matter::OneSided | Matter::Inside => {
                 "the calls' own time, and waits that no message tells of"
             }
-            Matter::LateEnd if waits.violations * 100 > waits.total().count => unsure,
-            Matter::LateEnd => "measured",
-            Matter::SlowRank => "likely",
         }
     }
 
@@ -433,6 +480,7 @@ impl Words<'_> {
                 Matter::Queued => "no processor",
                 Matter::Paused => "recording paused",
                 Matter::SlowRank => "slow rank",
+                Matter::Serialised => "serialised",
                 Matter::LateEnd => "late end",
             };
             let excess = f.excess.map(|e| e.at.place);
@@ -463,7 +511,7 @@ impl Words<'_> {
                 Cell::text(numbers(&Self::culprits(f))),
                 Cell::count(match f.matter {
                     Matter::LateEnd => self.told.ranks().saturating_sub(f.culprits.len().to_u64()),
-                    Matter::Wait(_) => Self::victims(f).len().to_u64(),
+                    Matter::Wait(_) | Matter::SlowRank => Self::victims(f).len().to_u64(),
                     _ => f.victims.len().to_u64(),
                 }),
                 Cell::text(self.what(f)),

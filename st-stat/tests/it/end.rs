@@ -48,7 +48,7 @@ fn who_computes_longer_before_the_end_is_told_of_merged_traces_too() {
     let longer = "rank 1 computes 49.9 ms longer before it";
     let live = said(printed(ranks(), &["why"]));
     assert!(live.contains("late end: rank 1") && live.contains(longer), "{live}");
-    assert!(live.contains("its share is of the run until the last rank's end"), "{live}");
+    assert!(live.contains("% of their time until the last one's end is waiting"), "{live}");
     let csv = printed(ranks(), &["why", "--format", "csv"]);
     assert!(csv.lines().next().unwrap().ends_with(",sure,share_of"), "{csv}");
     assert!(

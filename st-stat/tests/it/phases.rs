@@ -122,6 +122,14 @@ fn nothing_becomes_shorter_by_more_than_all_of_it() {
 }
 
 #[test]
+fn a_trend_does_not_go_beyond_what_happened() {
+    // Even for a half, and then growing from 2.9 to 7.9 ms.
+    let times: Vec<i64> = (0..100_i64).map(|n| 2_900_000 + (n - 50).max(0) * 100_000).collect();
+    let most = 100.0 * 4.9 / 2.9;
+    assert!((100.0..=most + 0.1).contains(&trend(&times)), "{}", trend(&times));
+}
+
+#[test]
 fn of_few_iterations_each_is_shown() {
     let text = printed(taking(&[1_000_000, 3_000_000]), &["phases"]);
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("  iteration ")).collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::common::{Rank, printed, rows, with_slow};
 use st_kernels::{Kernel, Slow};
 use st_model::section::Section;
+use st_model::values::NONE;
 
 const RANKS: u32 = 1024;
 
@@ -34,11 +35,39 @@ fn a_slow_rank_is_found_among_a_thousand() {
 }
 
 #[test]
+fn who_runs_one_after_another_is_not_said_to_compute_longer() {
+    let mut all: Vec<Rank> = (0..4).map(|rank| Rank::new(rank, 4)).collect();
+    all.iter_mut().for_each(|rank| rank.call("MPI_Init", "main", &[], (0, 1000)));
+    let (mut now, mut free) = (1000, [1000; 4]);
+    for _ in 0..10 {
+        for me in 0..4 {
+            // It receives the token, computes, and sends it on.
+            let [before, next] = [(me + 3) % 4, (me + 1) % 4].map(|r| i64::try_from(r).unwrap());
+            if now > 1000 {
+                let words = [1, 0, before, 0, 0, NONE, NONE, 1];
+                all[me].call("MPI_Recv", "token", &words, (free[me], now + 100));
+            }
+            now += 5_000_000;
+            all[me].call("MPI_Send", "token", &[1, 0, next, 0, 0], (now, now + 100));
+            free[me] = now + 100;
+        }
+    }
+    all.iter_mut().for_each(|rank| rank.call("MPI_Finalize", "main", &[], (now + 200, now + 300)));
+    let text = printed(all.into_iter().map(|rank| rank.finish("host")).collect(), &["why"]);
+    assert!(text.contains("serialised: ranks 0-3 run one after another"), "{text}");
+    assert!(!text.contains("longer"), "{text}");
+}
+
+#[test]
 fn the_same_rank_of_each_communicator_is_no_imbalance_that_moves() {
     let all = with_slow(Kernel::Fft, 16, 40, &[Slow { rank: 5, factor: 1.5 }]);
     let found = rows(&printed(all, &["why", "--format", "csv"]));
-    let each = found.iter().find(|row| row["ranks"] == "1 5 9 13" && row["kind"] == "wait at NxN").unwrap();
-    assert!(each["what"].contains(" wait for ranks 1, 5, 9, 13"), "{each:?}");
+    // Ranks wait in theirs for those that have waited for rank 5 in another one.
+    assert_eq!(
+        [&found[0]["kind"], &found[0]["ranks"], &found[0]["cause_ranks"]],
+        ["slow rank", "5", "5"],
+        "{found:?}"
+    );
     assert!(!found.iter().any(|row| row["what"].contains("moves")), "{found:?}");
 }
 

@@ -146,6 +146,16 @@ fn loops_around_the_same_calls_are_counted_once() {
 }
 
 #[test]
+fn a_call_that_is_made_again_and_again_is_a_loop() {
+    let mut r = Rank::new(0, 1);
+    r.call("MPI_Init", "main", &[], (0, 1));
+    (1..30).for_each(|t| r.call("MPI_Barrier", "step", &[0], (t, t + 1)));
+    r.call("MPI_Finalize", "main", &[], (30, 31));
+    let text = printed(vec![r.finish("host")], &[]);
+    assert!(text.contains(" 2 call sites, 1 loop, nested 1 deep\n"), "{text}");
+}
+
+#[test]
 fn a_missing_file_is_no_command_that_is_spelt_wrong() {
     let said = |word: &str| format!("{:#}", run(&[word]).unwrap_err());
     for file in ["trace.st", "rec.st", "why.st", "./trace", "trace"] {

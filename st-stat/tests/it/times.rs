@@ -4,10 +4,12 @@ mod run;
 
 use std::path::Path;
 
+use crate::common::with_slow;
 use clap::Parser;
 use run::{Chance, Run, recorded, section};
 use st_capture::record::{Options, RankRecorder};
 use st_cli::Status;
+use st_kernels::{Kernel, Slow};
 use st_model::calls::{CallTable, names};
 use st_model::header::Header;
 use st_model::names::{Location, Names};
@@ -406,6 +408,16 @@ slower   before  MPI_Sendrecv  8.22 ms  10.0 ms  +21.6 %  +4.5 %     1  west
     assert_eq!(said(slower(), &["--time", "--threshold", "30"]).unwrap().1, Status::Ok);
     let (all, _) = said(slower(), &["--time", "--all", "--limit", "3"]).unwrap();
     assert!(all.ends_with("… and 5 more (--limit)\n") && all.lines().count() == 9, "{all}");
+}
+
+#[test]
+fn a_rank_that_computes_longer_alone_is_named_where_others_wait_for_it() {
+    let run = |factor| with_slow(Kernel::Stencil2d, 8, 200, &[Slow { rank: 3, factor }]);
+    let (text, _) = said([run(1.0), run(1.3)], &["--time"]).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("rank 3 computes ") && text.contains(" longer before MPI_Irecv"), "{text}");
+    let (text, _) = said([run(1.0), run(1.0)], &["--time"]).unwrap();
+    assert!(!text.contains("computes"), "{text}");
 }
 
 #[test]

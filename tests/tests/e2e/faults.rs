@@ -24,7 +24,7 @@ const PLANTED: [Planted; 18] = [
     ("bandwidth", "bandwidth", "", None, "MPI_Alltoall"),
     ("leak", "leaked requests", "1", Some(0), "MPI_Isend"),
     ("leak_objects", "leaked objects", "1", Some(0), "MPI_Type_contiguous"),
-    ("slow_rank", "slow rank", "2", Some(450), ""),
+    ("slow_rank", "slow rank", "2", Some(1290), ""),
     ("late_post", "late post", "0", Some(500), "MPI_Win_"),
     ("locks", "one-sided", "", None, "MPI_Win_"),
     ("threads", "no processor", "", Some(1000), ""),

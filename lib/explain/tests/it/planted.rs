@@ -1,7 +1,7 @@
 //! Planted faults that are no waits: they are found at their places, with what they cost, and not where there are none.
 
 use crate::simulator::{Machine, OWN, site};
-use st_explain::{Analysis, Finding, Matter, WaitKind, analyse};
+use st_explain::{Analysis, Finding, Matter, WaitKind, analyse, analyse_causes, joined};
 use st_model::calls::names;
 
 const STEPS: u64 = 20;
@@ -168,6 +168,111 @@ fn a_rank_that_is_slow_everywhere_is_named_and_one_that_is_slow_somewhere_is_not
     assert!(f.cost.abs_diff(lost) < lost / 20, "{f:?}");
     assert_eq!(of(&program(|_| false), Matter::SlowRank), []);
     assert_eq!(of(&program(|site| site == 11), Matter::SlowRank), []);
+}
+
+/// Findings of a program of so many ranks, told of once each, without what is less than a hundredth of all; and what they cost as they are
+/// found.
+fn told(ranks: usize, step: impl Fn(&mut Machine, u64)) -> Vec<Finding> {
+    let mut machine = Machine::new(ranks);
+    (0..STEPS).for_each(|n| step(&mut machine, n));
+    let analysis = analyse_causes(&machine.finish().0, &|_| ()).unwrap();
+    let found = analysis.findings();
+    let waits = |all: &[Finding]| -> u64 {
+        let of = |f: &&Finding| matches!(f.matter, Matter::Wait(_) | Matter::SlowRank | Matter::Serialised);
+        all.iter().filter(of).map(|f| f.cost).sum()
+    };
+    let plain: Vec<Finding> = found.iter().filter(|f| !f.matter.is_reason()).cloned().collect();
+    let mut told = joined(found, &analysis);
+    assert_eq!(waits(&told), waits(&plain), "each loss counts once: {told:?}");
+    told.retain(|f| f.cost > analysis.time() / 100);
+    told
+}
+
+#[test]
+fn what_a_slow_rank_costs_is_what_others_wait_for_it_and_counts_once() {
+    let program = |everywhere: bool| {
+        told(4, move |m, _| {
+            for site in 10..14 {
+                (0..4).for_each(|me| m.compute(me, 1_000_000));
+                // By chance it is a tenth longer at two other places, too.
+                let more =
+                    if everywhere || site == 10 { 300_000 } else { [0, 110_000][usize::from(site < 13)] };
+                m.compute(2, more);
+                m.collective(names::MPI_Barrier, 0, site);
+            }
+        })
+    };
+    let all = program(true);
+    let [f] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((f.matter, f.places), (Matter::SlowRank, 4));
+    assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [2]);
+    let waited = 3 * 4 * 300_000 * STEPS;
+    assert!(f.cost.abs_diff(waited) < waited / 20, "{f:?}");
+}
+
+#[test]
+fn a_rank_that_is_slow_at_one_place_is_told_by_those_who_wait() {
+    // Elsewhere it is longer by chance, in one run and not in the next.
+    for chance in [0, 120_000] {
+        let all = told(4, |m, _| {
+            for site in 10..14 {
+                (0..4).for_each(|me| m.compute(me, if site == 10 { 0 } else { 100_000 }));
+                m.compute(2, if site == 10 { 9_000_000 } else { chance });
+                m.collective(names::MPI_Barrier, 0, site);
+            }
+        });
+        assert_eq!(all[0].matter, Matter::Wait(WaitKind::Barrier));
+        assert!(!all.iter().any(|f| f.matter == Matter::SlowRank), "{all:?}");
+    }
+}
+
+#[test]
+fn ranks_that_run_one_after_another_are_serialised() {
+    let ring = told(4, |m, step| {
+        for me in 0..4 {
+            let next = (me + 1) % 4;
+            m.compute(me, 10_000_000 + i64::try_from(step * 7919 % 1000).unwrap());
+            m.message((me, next), EAGER, false, [1, 2]);
+        }
+    });
+    let token = told(8, |m, _| {
+        for me in 0..8 {
+            m.compute(me, 10_000_000);
+            if me < 7 {
+                m.message((me, me + 1), EAGER, false, [1, 2]);
+            }
+        }
+        m.collective(names::MPI_Barrier, 0, 3);
+    });
+    for (all, places) in [(ring, 1), (token, 2)] {
+        let [f] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((f.matter, f.places), (Matter::Serialised, places));
+    }
+}
+
+#[test]
+fn ranks_that_are_late_in_turn_or_for_neighbours_by_chance_are_not_serialised() {
+    let moves = told(4, |m, step| {
+        (0..4).for_each(|me| m.compute(me, 1_000_000));
+        m.compute(usize::try_from(step % 4).unwrap(), 5_000_000);
+        m.collective(names::MPI_Barrier, 0, 3);
+    });
+    let neighbours = told(4, |m, step| {
+        for me in 0..4 {
+            let chance =
+                (step * 4 + u64::try_from(me).unwrap()).wrapping_mul(6_364_136_223_846_793_005) >> 40;
+            m.compute(me, 1_000_000 + i64::try_from(chance % 4).unwrap() * 1_500_000);
+        }
+        for me in 0..4 {
+            [1, 3]
+                .into_iter()
+                .for_each(|to| m.message((me, (me + to) % 4), (false, [true; 2]), false, [1, 2]));
+        }
+        (0..4).for_each(|me| m.wait(me, 3, |_| true));
+    });
+    for all in [moves, neighbours] {
+        assert!(!all.is_empty() && !all.iter().any(|f| f.matter == Matter::Serialised), "{all:?}");
+    }
 }
 
 /// A program of hundreds of call sites with two calls each, that compute by chance up to half longer or less long.
@@ -368,4 +473,55 @@ fn who_computes_between_the_ends_of_a_large_operation_holds_up_the_others() {
         let found: Vec<_> = at.map(|((_, _, by), sum)| (by.rank, sum.count)).collect();
         assert_eq!(found, Vec::from_iter((counts > 0).then_some((1, counts))), "{elements} {tests}");
     }
+}
+
+/// Rank 0 sends messages that the library keeps as long as there is room for some, which rank 1 takes every 2 ms; of each eight one waits
+/// until so many before it have been taken, and nine are left.
+fn keeps_sending(soon: i64, elements: i64) -> Vec<Finding> {
+    let (mut machine, messages) = (Machine::new(2), 80);
+    let taken = |n: i64| (n + 1) * 2_000_000;
+    for n in 0..messages {
+        let enter = machine.now(0) + 1000;
+        let exit = if n > 0 && n % 8 == 0 { enter.max(taken(n - 9) + soon) } else { enter } + 1000;
+        let words = vec![("dest", vec![1]), ("count", vec![elements])];
+        machine.record(0, names::MPI_Send, 1, words, enter, exit);
+    }
+    (0..messages).for_each(|n| {
+        machine.record(1, names::MPI_Recv, 2, vec![("source", vec![0])], taken(n), taken(n) + 1000);
+    });
+    let sections = machine.finish().0;
+    of(&analyse(&sections, &|_| ()).unwrap(), Matter::Wait(WaitKind::LateReceiver))
+}
+
+#[test]
+fn a_sender_that_waits_for_room_waits_for_who_takes_its_messages() {
+    for elements in [700, 3000] {
+        let found = keeps_sending(5000, elements);
+        let [f] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [1]);
+        // Of nine sends all but the first, before which hardly any message was taken; each for eight messages.
+        assert!(f.count >= 7 && f.cost.abs_diff(16_000_000 * f.count) < 1_000_000 * f.count, "{f:?}");
+        // One that ends in the middle between two receives has waited for something else.
+        assert_eq!(keeps_sending(1_500_000, elements), []);
+    }
+}
+
+#[test]
+fn who_comes_late_to_a_call_on_a_file_is_waited_for_where_it_shows() {
+    let program = |waits: bool| {
+        run(move |m| {
+            m.compute(1, 20_000_000);
+            let last = m.now(1);
+            for me in 0..4 {
+                let now = m.now(me);
+                let exit = if waits { last + 500_000 } else { now + 500_000 };
+                m.record(me, names::MPI_File_write_at_all, 1, vec![("file", vec![0])], now, exit);
+                m.compute(me, last + 600_000 - exit);
+            }
+        })
+    };
+    let (count, cost, who) = only(&program(true), Matter::Wait(WaitKind::AllToAll), 1);
+    assert_eq!((count, who), (3 * STEPS, vec![1]));
+    assert!(cost.abs_diff(3 * 20_000_000 * STEPS) < 3 * 1_000_000 * STEPS, "{cost}");
+    assert_eq!(at(&program(false), Matter::Wait(WaitKind::AllToAll), 1), []);
 }

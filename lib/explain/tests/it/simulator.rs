@@ -8,7 +8,7 @@ use st_capture::record::{Options, RankRecorder};
 use st_explain::{Analysis, SHORT, WaitKind};
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
-use st_model::objects::{Comm, Op, Type};
+use st_model::objects::{Comm, Op, SharedObject, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_model::sites::SiteTable;
@@ -117,6 +117,8 @@ impl Machine {
             let mut recorder = RankRecorder::new(number(i), Options::default());
             let members = RankSeq::first(number(ranks));
             let remote = RankSeq::default();
+            let file = SharedObject { kind: "MPI_File_open".into(), comm: 0, members: members.clone() };
+            recorder.objects.files.predefined(file);
             recorder.objects.comms.predefined(Comm { kind: "world".into(), parent: 0, members, remote });
             let int = Type { kind: "int".into(), words: vec![], parts: vec![], size: 4, lb: 0, extent: 4 };
             recorder.objects.types.predefined(int);

@@ -1,0 +1,63 @@
+//! One rank that computes longer in the second run, while the others do not: its place as a whole is alike, and all wait for it elsewhere.
+
+use st_model::num::rounded;
+use st_model::sites::CallSites;
+
+use crate::table::duration;
+
+/// So many times as much as that of any other rank its change is at least.
+const ALONE: f64 = 4.0;
+
+/// Less than so many percent of its own time is no change, and less than this share of the run is not worth a word.
+const LEAST_PERCENT: f64 = 5.0;
+const LEAST_OF_RUN: f64 = 0.01;
+
+/// Other ranks that show what is usual.
+const OTHERS: usize = 2;
+
+#[derive(Clone, Debug)]
+pub(super) struct Alone {
+    rank: u32,
+    /// How much longer it computes, ns, and in percent.
+    pub(super) more: f64,
+    percent: f64,
+    /// By how much the time of others changes at most, ns.
+    others: f64,
+    function: String,
+    site: Option<u32>,
+}
+
+/// How long each rank computes before a place in both runs, ns.
+pub(super) struct Before<'a> {
+    pub(super) ranks: &'a [u32],
+    pub(super) times: [Vec<f64>; 2],
+    pub(super) function: &'a str,
+    pub(super) site: Option<u32>,
+}
+
+impl Alone {
+    /// Before a place; `run`: how long the second run is, ns.
+    pub(super) fn of(before: &Before<'_>, run: f64) -> Option<Self> {
+        let [first, second] = &before.times;
+        let mut changes: Vec<(f64, usize)> = first.iter().zip(second).map(|(x, y)| y - x).zip(0..).collect();
+        changes.sort_by(|(x, _), (y, _)| y.total_cmp(x));
+        let (&(more, at), rest) = changes.split_first().filter(|(_, rest)| rest.len() >= OTHERS)?;
+        let others = rest.iter().map(|(change, _)| change.abs()).fold(0.0, f64::max);
+        let (rank, usual) = (*before.ranks.get(at)?, *first.get(at)?);
+        let percent = 100.0 * more / usual.max(1.0);
+        let matters = percent >= LEAST_PERCENT && more >= LEAST_OF_RUN * run && more >= ALONE * others;
+        let (function, site) = (before.function.to_owned(), before.site);
+        matters.then_some(Self { rank, more, percent, others, function, site })
+    }
+
+    /// In a line.
+    pub(super) fn told(&self, sites: &CallSites) -> String {
+        let Self { rank, more, percent, others, function, site } = self;
+        let place = site.map_or_else(String::new, |site| format!(" ({})", sites.describe(site)));
+        let [more, others] = [*more, *others].map(|ns| duration(rounded(ns)));
+        format!(
+            "rank {rank} computes {more} longer before {function}{place} ({percent:+.1} %), where others change by {others} at most: what \
+             is longer in calls may be waiting for it"
+        )
+    }
+}
