@@ -75,7 +75,7 @@ pub struct Args {
     /// Keep exact times of all ranks, not only of the first of each main cluster
     #[arg(long)]
     pub keep_columns: bool,
-    /// Write all ranks as they are; --table says which cluster each is in
+    /// Write all ranks as they are; --table, which this needs, says which cluster each is in
     #[arg(long, requires = "table", conflicts_with = "keep_columns")]
     pub keep_all: bool,
     /// Write the table of clusters to FILE: a line of CSV for each sub-cluster, with the number of its main cluster, its own

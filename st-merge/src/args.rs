@@ -82,8 +82,8 @@ pub struct Args {
     pub keep_columns: bool,
     /// Round the times that are kept to multiples of so many ns
     ///
-    /// Each is wrong by at most half of that, which the trace says (as st-stat and st-view --check do), and takes less
-    /// space. Sketches stay exact. st-sync refuses such a trace: correct clocks first.
+    /// Each is wrong by at most half of that, and by at most that where it counts from the first MPI_Init, which is rounded too. The trace says
+    /// so (as st-stat and st-view --check do), and takes less space. Sketches stay exact. st-sync refuses such a trace: correct clocks first.
     #[arg(long, value_name = "NS", requires = "keep_columns", value_parser = clap::value_parser!(u32).range(2..=1_000_000_000))]
     pub quantise: Option<u32>,
     /// Leave tags out if no messages are told apart by them
@@ -98,8 +98,8 @@ pub struct Args {
     /// Of messages only. Where that takes less room, or the streams of a parameter of a call site hold as many values as
     /// --histogram-threshold says, a histogram over all ranks takes their place: exact for peers, which are counted relative to the rank where that
     /// leaves fewer, and of at most about 64 bins for counts, whose number and sum stay exact. The trace says so (as
-    /// st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time, and
-    /// so does st-replay; st-sync and st-stat violations refuse such a trace.
+    /// st-stat and st-view --check do). Reading a rank back draws values by chance, the same each time: what ranks are seen to send then
+    /// (st-view, st-stat matrix and messages) comes to some percent more or less than that sum. So does st-replay; st-sync and st-stat violations refuse such a trace.
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub histogram: Vec<ParamKind>,
     /// Values from which on --histogram makes a histogram, 1 is always (default: where it takes less room)

@@ -66,7 +66,7 @@ MPI_Init and MPI_Finalize, which have none; sent_bytes and received_bytes (see \
 mean_ns of a call; longest_ns, the longest call, on longest_rank; before_ns, what all ranks compute before these calls, since the \
 one before on the same thread; site, its number, and place. CSV and JSON hold the functions, or with --sites or --stacks the call sites. With --spread: function; phase, \"before\" (computation) or \"in call\"; \
 calls; time_ns in all; mean_ns; shortest_ns; percent_1_ns, percent_10_ns, median_ns, percent_90_ns and percent_99_ns, durations that so many calls do not \
-exceed, to 1 %; longest_ns, on longest_rank; most_ns, all calls of most_rank, and least_ns of least_rank, the ranks that take most and least (of merged traces without exact times to 1 %); site and place. \
+exceed, to 1 %; longest_ns, on longest_rank; most_ns, all calls of most_rank, and least_ns of least_rank, the ranks that take most and least (of merged traces without exact times to 1 %, or to 2, 5 or 10 % where ranks are spread more widely than four times that); site and place. \
 st-stat hist draws one of them.";
 
 const SIZES: &str = "\
