@@ -118,4 +118,6 @@ fn leaves(local: &Local) {
         let extra = if timed.untimed.get() { settled + settled } else { settled - plain };
         cost.leaves(timed.sample.get(), now, real + extra);
     }
+    // Calls without times do not tell when the clock is to be corrected.
+    clock.tick(now);
 }

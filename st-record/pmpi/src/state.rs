@@ -337,6 +337,8 @@ impl State {
     pub(crate) fn leave_out(&mut self, local: &Local, ns: i64) {
         let thread = self.thread(local);
         let index = self.threads[thread].index;
+        // A call without times that comes next is made after that time.
+        self.threads[thread].exit = self.threads[thread].exit.saturating_add(ns);
         let chunk = self.recorder.leave_out(index, ns);
         // The log tells times from the last call on.
         self.settle(index, chunk, true);
