@@ -366,7 +366,7 @@ fn shapes(section: &Section, items: &[Item]) -> Vec<u64> {
 
 /// Whether some rank executes a node more than once at a visit.
 fn repeats(counts: &Elastic) -> bool {
-    counts.streams.iter().any(|stream| !matches!(stream.constant(), Some(0 | 1)))
+    counts.streams.iter().any(|stream| stream.distinct(2).is_none_or(|few| few.iter().any(|n| *n > 1)))
 }
 
 fn depth(tree: &FlatTree, counts: &[Elastic]) -> usize {

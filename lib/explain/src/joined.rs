@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use st_model::explanation::ELSEWHERE;
+
 use crate::findings::{Finding, sort};
 use crate::gathered::together;
 use crate::kept::Explains;
@@ -35,7 +37,9 @@ pub fn joined(findings: Vec<Finding>, told: &dyn Explains) -> Vec<Finding> {
     let all = told.delays(&waits).causes;
     let due = |causes: &[(Doing, f64)]| {
         let sum = |of: &dyn Fn(&Doing) -> bool| -> f64 {
-            causes.iter().filter(|(doing, _)| of(doing)).map(|(_, ns)| ns).sum()
+            // Of merged traces the lesser causes stand together, as nobody's.
+            let known = causes.iter().filter(|(doing, _)| doing.at.place != ELSEWHERE);
+            known.filter(|(doing, _)| of(doing)).map(|(_, ns)| ns).sum()
         };
         let least = sum(&|_| true) * DUE;
         let computed = |doing: &Doing| doing.what == Activity::Computation;

@@ -24,6 +24,10 @@ const MESSAGES: u64 = 4;
 const CHAINED: f64 = 0.4;
 const DIRECTED: f64 = 0.9;
 
+/// Who waits, and then computes for less than one part in so many of that before it is waited for no longer, hands on a delay: it has had no
+/// turn.
+const TURN: u64 = 16;
+
 /// Of so many other ranks one at most does not wait while one does not, in the mean, where ranks run one after another whatever else.
 const OTHERS: f64 = 8.0;
 
@@ -34,7 +38,7 @@ struct Shape {
     busy: f64,
     /// The part of all waits where of two ranks always the same waits for the other at a place.
     directed: f64,
-    /// The part of all waits in which the one that is waited for waits, too.
+    /// The part of all waits in which the one that is waited for waits, too, and has its turn after that.
     chained: f64,
 }
 
@@ -87,8 +91,10 @@ impl Analysis {
                 pairs.entry(pair).or_default()[usize::from(line.rank < by.rank)] += ns;
                 let first = by.waits.partition_point(|w| w.until <= wait.enter);
                 let meanwhile = by.waits[first..].iter().take_while(|w| w.enter < wait.until);
-                chained +=
-                    meanwhile.map(|w| long(w.enter.max(wait.enter), w.until.min(wait.until))).sum::<u64>();
+                for w in meanwhile {
+                    let waits = long(w.enter.max(wait.enter), w.until.min(wait.until));
+                    chained += if long(w.until, wait.until) >= waits / TURN { waits } else { 0 };
+                }
                 all += ns;
             }
         }

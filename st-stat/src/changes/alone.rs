@@ -12,6 +12,9 @@ const ALONE: f64 = 4.0;
 const LEAST_PERCENT: f64 = 5.0;
 const LEAST_OF_RUN: f64 = 0.01;
 
+/// More than so many percent say only that it was next to nothing before.
+const MOST_PERCENT: f64 = 1_000.0;
+
 /// Other ranks that show what is usual.
 const OTHERS: usize = 2;
 
@@ -55,8 +58,10 @@ impl Alone {
         let Self { rank, more, percent, others, function, site } = self;
         let place = site.map_or_else(String::new, |site| format!(" ({})", sites.describe(site)));
         let [more, others] = [*more, *others].map(|ns| duration(rounded(ns)));
+        // Of next to nothing it is no part.
+        let part = if *percent <= MOST_PERCENT { format!(" ({percent:+.1} %)") } else { String::new() };
         format!(
-            "rank {rank} computes {more} longer before {function}{place} ({percent:+.1} %), where others change by {others} at most: what \
+            "rank {rank} computes {more} longer before {function}{place}{part}, where others change by {others} at most: what \
              is longer in calls may be waiting for it"
         )
     }

@@ -350,6 +350,8 @@ impl Words<'_> {
         }
         let mut text = if f.places == 1 {
             format!("at {}", self.place(f.place))
+        } else if f.matter.is_reason() {
+            format!("at {} call sites, most at {}", grouped(f.places), self.place(f.place))
         } else {
             let (function, _) = self.explained.place(f.place, self.sites);
             let n = grouped(f.places);

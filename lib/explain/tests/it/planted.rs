@@ -270,7 +270,16 @@ fn ranks_that_are_late_in_turn_or_for_neighbours_by_chance_are_not_serialised() 
         }
         (0..4).for_each(|me| m.wait(me, 3, |_| true));
     });
-    for all in [moves, neighbours] {
+    // Who is late in turn, and holds up all others in a ring: they hand it on, and have no turn of their own.
+    let ring = told(8, |m, step| {
+        (0..8).for_each(|me| m.compute(me, 1_000_000));
+        m.compute(usize::try_from(step % 8).unwrap(), 5_000_000);
+        for _ in 1..8 {
+            (0..8).for_each(|me| m.message((me, (me + 1) % 8), (false, [true; 2]), false, [1, 2]));
+            (0..8).for_each(|me| m.wait(me, 3, |_| true));
+        }
+    });
+    for all in [moves, neighbours, ring] {
         assert!(!all.is_empty() && !all.iter().any(|f| f.matter == Matter::Serialised), "{all:?}");
     }
 }

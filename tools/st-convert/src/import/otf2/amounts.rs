@@ -65,6 +65,7 @@ impl Reach {
         let others = self.peers.saturating_sub(1);
         row.kind == Kind::Allgather
             && !self.inter
+            && self.counted_once
             && o.sent > 0
             && o.received == o.sent.saturating_mul(others)
     }
