@@ -26,7 +26,7 @@ const TURNS: u64 = 16;
 /// Calls of a stream at most, of which a reader makes in a few seconds what they tell, or of one that others have been copied to so many
 /// for each byte of its exact times; a sketch, which takes memory, counts as so many.
 const STREAM: u64 = 1 << 25;
-const EACH_BYTE: u64 = 8;
+const EACH_BYTE: u64 = 32;
 const SKETCH: u64 = 16;
 
 /// What sketches keep beside their totals, by its number.
