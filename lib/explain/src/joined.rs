@@ -13,7 +13,7 @@ use crate::timeline::{Activity, Doing};
 /// Waits of which it is asked what they are due to, the most costly: each takes time at each wait.
 const MOST: usize = 20;
 
-/// So many parts in four of a wait must be due to a reason.
+/// The part of a wait that must be due to a reason.
 const DUE: f64 = 0.75;
 
 /// Findings, of which waits that are due to a reason among them are that: a loss counts once, and a reason costs what is waited for it. A

@@ -139,7 +139,8 @@ fn is_message(kind: Kind) -> bool {
     matches!(kind, Kind::Send | Kind::SyncSend | Kind::Receive | Kind::SendReceive | Kind::MatchedReceive)
 }
 
-fn is_collective(kind: Kind) -> bool {
+/// Whether all of a communicator make such calls together, also where they are said to be of neighbours.
+pub(crate) fn is_collective(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Barrier

@@ -8,6 +8,8 @@ use std::io::Write;
 use anyhow::Result;
 use st_model::calls::Kind;
 
+use crate::matters::is_collective;
+
 /// Types of events: functions of MPI by what they do, call sites, and what collective operations move.
 pub(super) const SITE: u32 = 70_000_001;
 pub(super) const SENT: u32 = 50_100_001;
@@ -51,18 +53,7 @@ pub(super) fn of(kind: Kind, begins_only: bool) -> (u32, u32) {
         Kind::Complete => (POINT_TO_POINT, 8),
         Kind::Restart | Kind::Free | Kind::Buffer => (POINT_TO_POINT, 15),
         Kind::Barrier => (COLLECTIVE, 5),
-        Kind::Bcast
-        | Kind::Gather
-        | Kind::Scatter
-        | Kind::Allgather
-        | Kind::Alltoall
-        | Kind::Reduce
-        | Kind::Allreduce
-        | Kind::ReduceScatter
-        | Kind::Scan
-        | Kind::Exscan
-        | Kind::NeighborAllgather
-        | Kind::NeighborAlltoall => (COLLECTIVE, 13),
+        kind if is_collective(kind) => (COLLECTIVE, 13),
         Kind::Put | Kind::Get | Kind::GetPut | Kind::CompareSwap => (ONE_SIDED, 15),
         Kind::Read | Kind::Write => (FILES, 12),
         _ => (OTHER, 15),
