@@ -1,9 +1,8 @@
 //! Replay of recorded MPI programs.
 //!
 //! This crate is the part without MPI: the command line, what is checked before the start ([`preflight`]), the launch
-//! ([`launch`]), and what the engine asks while it interprets a rank's calls: their words ([`words`]), the outcome of
-//! receives that lie ahead ([`lookahead`]), what dynamic windows are for ([`dynamic`]), requests that are not
-//! there ([`unstarted`]), what threads wait for ([`threads`]) and the time between calls ([`pace`], [`drawn`], [`order`], [`coupling`]), and
+//! ([`launch`]), and what the engine asks while it interprets a rank's calls: their words ([`words`]), what dynamic
+//! windows are for ([`dynamic`]), requests that are not there ([`unstarted`]), what threads wait for ([`threads`]) and the time between calls ([`pace`], [`drawn`], [`order`], [`coupling`]), and
 //! how far it has come ([`progress`]), and at the end what it came to ([`outcome`]). The engine itself, which links MPI,
 //! is the crate `st-engine`.
 
@@ -17,7 +16,6 @@ pub mod factor;
 pub mod groups;
 pub mod launch;
 pub mod load;
-pub mod lookahead;
 pub mod operations;
 pub mod order;
 pub mod outcome;

@@ -1,18 +1,19 @@
 //! The normal form in which two traces are compared: what a program did, apart from what chance decided.
 //!
 //! * Failed polls (`flag` false, or nothing completed) are removed; consecutive clock reads are one event.
-//! * Wildcard receives carry the source and tag that they received, also non-blocking ones, from their completion.
+//! * Wildcard receives carry the source and tag that they received, also non-blocking ones, from their completion, and
+//!   persistent ones whose messages all had the same: a replay names them so, too.
 //! * Completions are the set of completed requests.
 //! * Objects are compared by name, never by index; calls that returned an error are left out.
 
 use st_model::num::{self, saturate};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-use st_match::wildcards::{Wildcards, opened};
-use st_model::calls::roles::Start;
+use st_match::lookahead::{LookAhead, Received};
+use st_match::wildcards::opened;
 use st_model::calls::words::{each, found_nothing};
 use st_model::calls::{CallTable, Lane, Meaning, Row, Slot};
-use st_model::event::{Completed, Events};
+use st_model::event::Events;
 use st_model::project::Error;
 use st_model::section::{Section, Sym};
 use st_model::values::{NONE, NULL};
@@ -45,14 +46,13 @@ pub struct Normal<'a> {
     rank: u32,
     sites: Option<&'a SiteKeys>,
     events: Events<'a>,
-    wildcards: Wildcards,
-    /// Calls read but not handed out: some receive among them is still open.
-    queue: VecDeque<Pending>,
+    ahead: LookAhead<'a>,
+    /// The call read last: a clock read may still grow.
+    newest: Option<Pending>,
     /// Calls that failed and were left out.
     pub failed: u64,
     /// Unsuccessful tests and probes, which were left out.
     pub polls: u64,
-    done: bool,
 }
 
 #[derive(Debug)]
@@ -60,14 +60,10 @@ struct Pending {
     sym: Sym,
     index: u64,
     words: Vec<i64>,
-    waits: bool,
 }
 
 /// Displacements above this are addresses, as in the call table's `addresses`.
 const ADDRESS: i64 = 1 << 32;
-
-/// Calls held back for an open receive before they are handed out as they are.
-const HELD: usize = 1 << 20;
 
 impl<'a> Normal<'a> {
     /// Reads a rank's thread; what stands for call sites makes these part of the comparison.
@@ -78,11 +74,10 @@ impl<'a> Normal<'a> {
             rank,
             sites,
             events: section.events(thread, rank)?,
-            wildcards: Wildcards::default(),
-            queue: VecDeque::new(),
+            ahead: LookAhead::new(section, thread, rank)?,
+            newest: None,
             failed: 0,
             polls: 0,
-            done: false,
         })
     }
 
@@ -93,52 +88,44 @@ impl<'a> Normal<'a> {
     /// If the section cannot be read back.
     pub fn next_call(&mut self) -> Result<Option<NormalCall>, Error> {
         loop {
-            // The newest call stays in hand while more may come: a clock read may still grow.
-            let ready = self.queue.front().is_some_and(|p| !p.waits || self.queue.len() > HELD);
-            if ready && (self.done || self.queue.len() > 1) || (self.done && !self.queue.is_empty()) {
-                return Ok(self.queue.pop_front().map(|p| self.normal(p)));
+            let next = self.read()?;
+            let ended = next.is_none();
+            let before = std::mem::replace(&mut self.newest, next);
+            if ended || before.is_some() {
+                return Ok(before.map(|p| self.normal(p)));
             }
-            if self.done {
-                return Ok(None);
-            }
-            self.read()?;
         }
     }
 
-    fn read(&mut self) -> Result<(), Error> {
-        let Some(event) = self.events.next_event()? else {
-            self.done = true;
-            return Ok(());
-        };
-        let (sym, index, words) = (event.sym, event.index, &event.words().words);
-        let slots = CallTable::builtin().slots(event.symbol.call);
-        if event.symbol.error != 0 {
-            self.failed += times(slots, words);
-            return Ok(());
-        }
-        let Some(row) = event.row else {
-            self.queue.push_back(Pending { sym, index, words: words.clone(), waits: false });
-            return Ok(());
-        };
-        if row.properties.fold && grew(self.queue.back_mut(), self.section, row, words) {
-            return Ok(());
-        }
-        if found_nothing(row, words) {
-            self.polls += times(slots, words);
-            return Ok(());
-        }
-        let (section, queue) = (self.section, &mut self.queue);
-        self.wildcards.event(&event, |call, got| {
-            let at = queue.binary_search_by_key(&call, |p| p.index);
-            if let Some(pending) = at.ok().and_then(|at| queue.get_mut(at)) {
-                pending.settle(section, got);
+    /// Reads up to the next call that is one of its own in normal form.
+    fn read(&mut self) -> Result<Option<Pending>, Error> {
+        while let Some(event) = self.events.next_event()? {
+            let (sym, index, words) = (event.sym, event.index, &event.words().words);
+            let slots = CallTable::builtin().slots(event.symbol.call);
+            if event.symbol.error != 0 {
+                self.failed += times(slots, words);
+                continue;
             }
-        });
-        // Of a persistent receive each start may get another message.
-        let waits = opened(&event) == Some(Start::Request);
-        let words = resolved(row, words.clone());
-        self.queue.push_back(Pending { sym, index, words, waits });
-        Ok(())
+            let Some(row) = event.row else {
+                return Ok(Some(Pending { sym, index, words: words.clone() }));
+            };
+            if row.properties.fold && grew(self.newest.as_mut(), self.section, row, words) {
+                continue;
+            }
+            if found_nothing(row, words) {
+                self.polls += times(slots, words);
+                continue;
+            }
+            let mut words = resolved(row, words.clone());
+            if opened(&event).is_some()
+                && let Received::Message { source, tag } = self.ahead.outcome(index)?
+            {
+                set(&row.slots, &mut words, "source", Some(source));
+                set(&row.slots, &mut words, tag_name(row), Some(tag));
+            }
+            return Ok(Some(Pending { sym, index, words }));
+        }
+        Ok(None)
     }
 
     fn normal(&self, p: Pending) -> NormalCall {
@@ -186,20 +173,6 @@ impl<'a> Normal<'a> {
             Meaning::Int if slot.name == "lb" && w > ADDRESS => 0,
             _ => w as u64,
         }
-    }
-}
-
-impl Pending {
-    /// Gives a receive the source and tag of what it got; nothing: its request is freed.
-    fn settle(&mut self, section: &Section, got: Option<&Completed>) {
-        if !std::mem::take(&mut self.waits) {
-            return;
-        }
-        let Some(got) = got else { return };
-        let call = section.symbols.get(self.sym as usize).map(|s| s.call);
-        let Some(row) = call.and_then(|call| CallTable::builtin().get(call)) else { return };
-        set(&row.slots, &mut self.words, "source", got.source.map(i64::from));
-        set(&row.slots, &mut self.words, tag_name(row), got.tag);
     }
 }
 

@@ -67,6 +67,19 @@ fn a_non_blocking_wildcard_is_resolved_by_its_completion() {
 }
 
 #[test]
+fn a_persistent_wildcard_is_what_all_its_messages_were() {
+    let (start, free) = (("MPI_Start", "s", &[0][..]), ("MPI_Request_free", "f", &[0][..]));
+    let wait = ("MPI_Wait", "w", &[1, 0, 1, 0, 1, 2, 1, 9, 1, 12][..]);
+    let from_three = ("MPI_Wait", "w", &[1, 0, 1, 0, 1, 3, 1, 9, 1, 12][..]);
+    let wild = ("MPI_Recv_init", "r", &[3, 0, ANY_SOURCE, 9, 0, 0][..]);
+    let named = ("MPI_Recv_init", "r", &[3, 0, 2, 9, 0, 0][..]);
+    let twice = |init| [init, start, wait, start, wait, free];
+    assert!(compare(&twice(wild), &twice(named), false).same());
+    let mixed = |init| [init, start, wait, start, from_three, free];
+    assert!(!compare(&mixed(wild), &mixed(named), false).same());
+}
+
+#[test]
 fn failed_polls_and_split_clock_reads_do_not_count() {
     let yes = ("MPI_Test", "t", &[1, 0, 1, 1, 0, 1, 2, 1, 9, 1, 12, 1][..]);
     let no = ("MPI_Test", "t", &[1, 0, 0, 0, 0, 0, 0, 17][..]);

@@ -7,7 +7,6 @@ use anyhow::Result;
 use mpi::ffi;
 use st_model::calls::names;
 use st_model::values::{ANY_SOURCE, ANY_TAG};
-use st_replay::lookahead::{Received, is_open};
 use st_replay::words::Words;
 
 use crate::replay::buffers::Span;
@@ -163,14 +162,9 @@ pub(crate) fn isend(r: &mut Replay<'_>, w: &mut Words<'_>, function: Isend, pers
 
 /// Starts a receive, or makes a persistent one. A wildcard is replaced by what the receive got.
 pub(crate) fn ireceive(r: &mut Replay<'_>, w: &mut Words<'_>, name: &str, function: Ireceive) -> Result<()> {
-    let mut m = message(r, w)?;
+    let m = message(r, w)?;
     let slot = w.word()?;
-    if is_open(m.peer, m.tag)
-        && let Received::Message { source, tag } = r.ahead.next_outcome()?
-    {
-        (m.peer, m.tag) = (source, tag);
-    }
-    let (peer, tag) = (r.k.rank(m.peer), r.k.tag(m.tag));
+    let (peer, tag) = r.named(m.peer, m.tag)?;
     let mut kept = Kept::default();
     let buffer = r.sink(m.span, Some(&mut kept))?;
     let request = r.requests.place(slot, &r.k)?;

@@ -7,7 +7,6 @@ use std::ffi::{c_int, c_void};
 
 use anyhow::{Context, Result};
 use mpi::ffi;
-use st_replay::lookahead::{Received, is_open};
 use st_replay::words::Words;
 
 use crate::replay::call::{apply, integer};
@@ -113,17 +112,6 @@ fn arrived(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     apply!(function, (request, partition, &raw mut flag))
 }
 
-/// The source and tag to name: where they are wildcards, what the receive got.
-fn named(r: &mut Replay<'_>, source: i64, tag: i64) -> Result<(c_int, c_int)> {
-    let (mut source, mut tag) = (source, tag);
-    if is_open(source, tag)
-        && let Received::Message { source: from, tag: of } = r.ahead.next_outcome()?
-    {
-        (source, tag) = (from, of);
-    }
-    Ok((r.k.rank(source), r.k.tag(tag)))
-}
-
 fn sendrecv(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let function: Exchange = optional::find(names::MPI_Isendrecv)?;
     let sent = w.int()?;
@@ -134,7 +122,7 @@ fn sendrecv(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let (source, tag) = (w.word()?, w.word()?);
     let comm = r.handles.comm(w.word()?)?.handle;
     let slot = w.word()?;
-    let (source, tag) = named(r, source, tag)?;
+    let (source, tag) = r.named(source, tag)?;
     let mut kept = Kept::default();
     let from = r.memory.source(sendtype.span(sent.into())?)?;
     let to = r.sink(recvtype.span(received.into())?, Some(&mut kept))?;
@@ -156,7 +144,7 @@ fn sendrecv_replace(r: &mut Replay<'_>, w: &mut Words<'_>) -> Result<()> {
     let (source, tag) = (w.word()?, w.word()?);
     let comm = r.handles.comm(w.word()?)?.handle;
     let slot = w.word()?;
-    let (source, tag) = named(r, source, tag)?;
+    let (source, tag) = r.named(source, tag)?;
     let mut kept = Kept::default();
     let buffer = r.sink(datatype.span(count.into())?, Some(&mut kept))?;
     let request = r.requests.place(slot, &r.k)?;

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use st_cli::{Launch, Status};
+use st_match::lookahead::LookAhead;
 use st_model::calls::words::found_nothing;
 use st_model::calls::{CallTable, Kind};
 use st_model::section::Section;
 use st_replay::TOOL;
 use st_replay::args::Args;
 use st_replay::dynamic;
-use st_replay::lookahead::LookAhead;
 use st_replay::outcome::Times;
 use st_replay::pace::Pace;
 use st_replay::places::described;
@@ -219,6 +219,7 @@ impl Job<'_> {
             handles,
             requests: Requests::default(),
             memory: Memory::default(),
+            index: 0,
             ahead: LookAhead::new(section, thread, rank).context("no calls")?,
             statuses: Vec::new(),
             array: Vec::new(),
@@ -277,6 +278,7 @@ impl Job<'_> {
                 Some(Action::Make(handler, row))
                     if !found_nothing(row, &words) && unstarted.keep(row, &mut words) =>
                 {
+                    replay.index = index;
                     let call = Call { row, handler: *handler, words: &words, sym, index };
                     let made = run.make(&mut replay, call, step);
                     run.watchdog.leave();

@@ -1,8 +1,11 @@
 //! One rank's replay: its live objects.
 
+use std::ffi::c_int;
+
 use anyhow::Result;
 use mpi::ffi;
-use st_replay::lookahead::LookAhead;
+use st_match::lookahead::{LookAhead, Received};
+use st_match::wildcards::is_open;
 use st_replay::words::Words;
 
 use crate::replay::buffers::{Memory, Span};
@@ -26,6 +29,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) handles: Handles<'a>,
     pub(crate) requests: Requests,
     pub(crate) memory: Memory,
+    /// Position of the call being made.
+    pub(crate) index: u64,
     pub(crate) ahead: LookAhead<'a>,
     /// Statuses of the call being made.
     pub(crate) statuses: Vec<ffi::MPI_Status>,
@@ -41,6 +46,17 @@ pub(crate) struct Replay<'a> {
 }
 
 impl Replay<'_> {
+    /// The source and tag to name in a receive that does not wait: where they are wildcards, what it got.
+    pub(crate) fn named(&mut self, source: i64, tag: i64) -> Result<(c_int, c_int)> {
+        let (mut source, mut tag) = (source, tag);
+        if is_open(source, tag)
+            && let Received::Message { source: from, tag: of } = self.ahead.outcome(self.index)?
+        {
+            (source, tag) = (from, of);
+        }
+        Ok((self.k.rank(source), self.k.tag(tag)))
+    }
+
     /// Memory to receive into: shared for a blocking call, kept in `kept` for one that goes on.
     pub(crate) fn sink(&mut self, span: Span, kept: Option<&mut Kept>) -> Result<*mut std::ffi::c_void> {
         match kept {

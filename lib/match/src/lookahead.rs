@@ -1,6 +1,6 @@
 //! Who sent what a wildcard receive got: known only when the receive completes, needed when it is posted.
 //!
-//! A second cursor over the same rank's events runs ahead of the replay until the receive in question has completed.
+//! A second cursor over the same rank's events runs ahead of who asks until the receive in question has completed.
 //! *Cost:* one more pass over the rank's calls; memory for the wildcard receives between the two cursors.
 //!
 //! Source: Wu, Mueller 2011 ("resolved" wildcards), section on deterministic replay: a live wildcard can take
@@ -8,13 +8,12 @@
 
 use std::collections::VecDeque;
 
-use st_match::wildcards::{Wildcards, opened};
 use st_model::calls::roles::Start;
 use st_model::event::{Completed, Events};
 use st_model::project::Error;
 use st_model::section::Section;
 
-pub use st_match::wildcards::is_open;
+use crate::wildcards::{Wildcards, opened};
 
 /// What a wildcard receive got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,17 +56,24 @@ impl<'a> LookAhead<'a> {
         Some(Self { events, wildcards: Wildcards::default(), receives: VecDeque::new(), ended: false })
     }
 
-    /// What the next wildcard receive (in order of posting) got.
+    /// What the wildcard receive got that this call posts or makes. Calls are asked for in ascending order; those that
+    /// nobody asks for are passed over.
     ///
     /// # Errors
     ///
     /// If the trace is malformed.
-    pub fn next_outcome(&mut self) -> Result<Received, Error> {
-        while !self.ended && self.receives.front().is_none_or(|r| !r.done) {
+    pub fn outcome(&mut self, call: u64) -> Result<Received, Error> {
+        loop {
+            while self.receives.front().is_some_and(|r| r.call < call) {
+                self.receives.pop_front();
+            }
+            if self.ended || self.receives.front().is_some_and(|r| r.done || r.call > call) {
+                break;
+            }
             self.step()?;
         }
-        let outcome = self.receives.pop_front().and_then(|r| r.outcome);
-        Ok(outcome.unwrap_or(Received::Open))
+        let receive = self.receives.front().filter(|r| r.call == call);
+        Ok(receive.and_then(|r| r.outcome).unwrap_or(Received::Open))
     }
 
     fn step(&mut self) -> Result<(), Error> {
@@ -123,10 +129,15 @@ mod tests {
         recorder.finish("host")
     }
 
+    /// What the first wildcard receives got.
     fn outcomes(calls: &[(&str, &[i64])], n: usize) -> Vec<Received> {
         let section = section(calls);
+        let (mut events, mut posted) = (section.events(0, 0).unwrap(), Vec::new());
+        while let Some(event) = events.next_event().unwrap() {
+            posted.extend(opened(&event).map(|_| event.index));
+        }
         let mut ahead = LookAhead::new(&section, 0, 0).unwrap();
-        (0..n).map(|_| ahead.next_outcome().unwrap()).collect()
+        posted.into_iter().take(n).map(|call| ahead.outcome(call).unwrap()).collect()
     }
 
     // count type source tag comm request
@@ -148,6 +159,17 @@ mod tests {
         ];
         let message = |source, tag| Received::Message { source, tag };
         assert_eq!(outcomes(calls, 3), [message(2, 9), message(7, 5), Received::Open]);
+    }
+
+    #[test]
+    fn receives_that_nobody_asks_for_are_passed_over() {
+        let got = |source| [1, 0, 1, 0, 1, source, 1, 9, 1, 8];
+        let (first, second) = (got(2), got(3));
+        let section = section(&[ANY_0, ("MPI_Wait", &first), NAMED, ANY_0, ("MPI_Wait", &second)]);
+        let mut ahead = LookAhead::new(&section, 0, 0).unwrap();
+        assert_eq!(ahead.outcome(2), Ok(Received::Open));
+        assert_eq!(ahead.outcome(3), Ok(Received::Message { source: 3, tag: 9 }));
+        assert_eq!(ahead.outcome(4), Ok(Received::Open));
     }
 
     #[test]
