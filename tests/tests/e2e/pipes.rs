@@ -119,7 +119,7 @@ fn clusters_stand_for_their_ranks() {
             "cmp <({ranks} | st-merge {bare}) <({ranks} | st-cluster {bare} | st-merge {bare}) && {ranks} | st-cluster | st-view --check"
         )
     };
-    let kernels = ["wavefront", "sweeps", "fft", "sort", "transpose", "multigrid", "ocean", "amr", "threads"];
+    let kernels = ["wavefront", "sweeps", "fft", "sort", "transpose", "unstructured", "multigrid", "ocean", "amr", "threads"];
     let mut equal: Vec<String> = kernels.map(same).into();
     // What a user says need be said only once.
     let said = "--let 'q=4' --param 'MPI_Send:dest' 'n % 3 ? me ^ 1 : me % q * q + me / q'";
@@ -288,7 +288,7 @@ fn histograms_of_parameters_are_marked_and_refused_where_messages_matter() {
 /// Source: Bahmani, Mueller 2014, section 5: traces of representatives are replayed on all ranks.
 #[test]
 fn representatives_by_the_published_signature_can_be_replayed() {
-    let names = "stencil1d stencil2d stencil3d multigrid fft sort wavefront sweeps transpose ocean amr halo rma threads workers";
+    let names = "stencil1d stencil2d stencil3d multigrid fft sort wavefront sweeps transpose unstructured ocean amr halo rma threads workers";
     let mut cases = Vec::new();
     for kernel in names.split(' ') {
         for cluster in ["st-cluster --signature paper", "st-cluster --signature paper --count-tolerance 5%"] {

@@ -26,6 +26,8 @@ pub enum Kernel {
     Sweeps,
     /// Conjugate gradients with exclusive-or and transposed partners (a power of two ranks)
     Transpose,
+    /// Conjugate gradients on an unstructured mesh: neighbours and message sizes that follow no rule
+    Unstructured,
     /// Ocean model: iteration counts that vary by step, diagnostics, output, many call sites
     Ocean,
     /// Teams of a master and workers: wildcard receives, probes, completions in any order
@@ -54,6 +56,7 @@ impl Kernel {
             Self::Wavefront => "wavefront",
             Self::Sweeps => "sweeps",
             Self::Transpose => "transpose",
+            Self::Unstructured => "unstructured",
             Self::Ocean => "ocean",
             Self::Workers => "workers",
             Self::Amr => "amr",
@@ -75,6 +78,7 @@ impl Kernel {
             Self::Wavefront => (20, 200),
             Self::Sweeps => (20, 25),
             Self::Transpose => (10, 500),
+            Self::Unstructured => (30, 400),
             Self::Ocean => (60, 100),
             Self::Workers => (20, 1000),
             Self::Amr => (40, 64),

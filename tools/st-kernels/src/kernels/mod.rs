@@ -13,6 +13,7 @@ mod stencil3d;
 mod sweeps;
 mod threads;
 mod transpose;
+mod unstructured;
 mod wavefront;
 mod workers;
 
@@ -31,6 +32,7 @@ impl Kernel {
             Self::Wavefront => wavefront::run(world, job, seen),
             Self::Sweeps => sweeps::run(world, job, seen),
             Self::Transpose => transpose::run(world, job, seen),
+            Self::Unstructured => unstructured::run(world, job, seen),
             Self::Ocean => ocean::run(world, job, seen),
             Self::Workers => workers::run(world, job, seen),
             Self::Amr => amr::run(world, job, seen),
