@@ -1,6 +1,7 @@
 //! Ranks that could not record, or not to their end.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use st_stream::directory::{FAILED_PROCESS, FAILED_RANK};
 
@@ -15,15 +16,15 @@ pub struct Failed {
     pub there: u64,
     /// Those that knew which rank they are.
     pub known: BTreeSet<u32>,
-    /// Processes that did not know it.
-    pub processes: BTreeSet<u32>,
+    /// Processes that did not know it: number and host.
+    pub processes: BTreeSet<String>,
 }
 
 impl Failed {
     /// One more line, without its first word.
     pub(crate) fn add(&mut self, said: &str) {
-        let (rank, rest) = numbered(said, FAILED_RANK);
-        let (process, why) = numbered(rest, FAILED_PROCESS);
+        let (rank, rest) = named(said, FAILED_RANK);
+        let (process, why) = named::<String>(rest, FAILED_PROCESS);
         // Each may say more than one thing, and know its rank only later.
         let new = match (rank, process) {
             (Some(rank), Some(process)) => self.known.insert(rank) && !self.processes.remove(&process),
@@ -47,9 +48,9 @@ impl Failed {
     }
 }
 
-/// The number that stands at the beginning behind a word, and the rest.
-fn numbered<'a>(said: &'a str, word: &str) -> (Option<u32>, &'a str) {
+/// What stands at the beginning behind a word, and the rest.
+fn named<'a, T: FromStr>(said: &'a str, word: &str) -> (Option<T>, &'a str) {
     let named = said.strip_prefix(word).and_then(|rest| rest.split_once(' '));
-    let found = named.and_then(|(number, rest)| Some((number.parse().ok()?, rest)));
-    found.map_or((None, said), |(number, rest)| (Some(number), rest))
+    let found = named.and_then(|(name, rest)| Some((name.parse().ok()?, rest)));
+    found.map_or((None, said), |(name, rest)| (Some(name), rest))
 }

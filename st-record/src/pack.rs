@@ -459,7 +459,7 @@ mod tests {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 approximate=0\n\
              rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
-             world=3\nfailed process=7 a=1 file: no room\nfailed process=7 it again\nfailed process=8 another\nfailed rank=2 process=8 it\nfailed rank=3 it\nfailed rank=3 process=9 again\n\
+             world=3\nfailed process=7@a a=1 file: no room\nfailed process=7@a it again\nfailed process=7@b another\nfailed rank=2 process=7@b it\nfailed rank=3 it\nfailed rank=3 process=9@a again\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40 merge_levels=5/0,6/70\nmerging=0 merge_ns=30 merge_wall_ns=35 merge_levels=4/0,7/0,9/0\n",
         );
         assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));

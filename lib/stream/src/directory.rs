@@ -19,7 +19,7 @@ pub const FAILED: &str = "failed ";
 /// What stands before the rank there.
 pub const FAILED_RANK: &str = "rank=";
 
-/// What stands there before the number of the process, behind the rank.
+/// What stands there before the number of the process and its host, `7@node3`, behind the rank.
 pub const FAILED_PROCESS: &str = "process=";
 
 /// What the names of directories begin with in which the ranks of a job record, beside where its trace will be.

@@ -1,5 +1,6 @@
 //! The few lines that the recorder prints.
 
+use crate::output::host;
 use st_stream::directory::{FAILED, FAILED_PROCESS, FAILED_RANK, NOTES};
 use std::fs::File;
 use std::io::Write;
@@ -43,7 +44,7 @@ pub(crate) fn note_failure(directory: &Path, why: &str) {
         u32::MAX => String::new(),
         r => format!("{FAILED_RANK}{r} "),
     };
-    let who = format!("{rank}{FAILED_PROCESS}{}", std::process::id());
+    let who = format!("{rank}{FAILED_PROCESS}{}@{}", std::process::id(), host());
     note_down(directory, &format!("{FAILED}{who} {why}"));
 }
 

@@ -432,7 +432,8 @@ fn allowed() -> Option<String> {
     Some(list.trim().to_owned())
 }
 
-fn host() -> String {
+/// The name of this machine; empty if it has none.
+pub(crate) fn host() -> String {
     let mut name = [0_u8; 256];
     // SAFETY: the buffer has the stated length.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
