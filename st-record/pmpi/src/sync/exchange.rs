@@ -56,6 +56,14 @@ pub(super) struct Exchange {
     pub(super) far: bool,
 }
 
+/// What an exchange that took so long says of a clock that is so far off if there and back took alike: offset and error, ns.
+/// Ranks on one node read one clock, unless the exchange proves that they do not. If it does not, though they do not, that
+/// clock may be as far off as the exchange allows.
+fn found(middle: i64, took: i64, far: bool) -> (i64, i64) {
+    let half = (took + 1) / 2;
+    if !far && middle.abs() <= took / 2 { (0, half + middle.abs()) } else { (middle, half) }
+}
+
 impl Exchange {
     /// Takes the rank's turn from its parent, unless it has one, and gives its children theirs. The fastest exchange is
     /// kept; the last result says whether all children were reached.
@@ -97,11 +105,8 @@ impl Exchange {
         }
         let Some((took, sent, theirs)) = best else { return false };
         *fastest = took.min(*fastest);
-        let measured = sent + took / 2 - theirs;
-        // Ranks on one node read one clock, unless the exchange proves that they do not.
-        let same = !self.far && measured.abs() <= took / 2;
-        let offset = own.offset + if same { 0 } else { measured };
-        self.send(child, [RESULT, theirs, offset, own.error + (took + 1) / 2, next, reduction])
+        let (offset, error) = found(sent + took / 2 - theirs, took, self.far);
+        self.send(child, [RESULT, theirs, own.offset + offset, own.error + error, next, reduction])
     }
 
     /// The child's side.
@@ -214,4 +219,23 @@ pub(crate) fn byte() -> Handle {
 
 fn highest_bit(n: c_int) -> c_int {
     1 << (31 - n.leading_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_as_far_as_its_error_says_if_it_is_taken_for_the_same_one_too() {
+        for (middle, took) in [(0, 0), (0, 7), (3, 7), (-3, 7), (4, 7), (-40, 7), (5, 10)] {
+            for far in [false, true] {
+                let (offset, error) = found(middle, took, far);
+                // There and back may have taken anything.
+                for truth in [middle - took / 2, middle, middle + took / 2] {
+                    assert!((truth - offset).abs() <= error, "{truth}: {offset} \u{b1} {error}");
+                }
+            }
+        }
+        assert_eq!([found(3, 7, false).0, found(4, 7, false).0, found(3, 7, true).0], [0, 4, 3]);
+    }
 }
