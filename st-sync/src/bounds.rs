@@ -26,7 +26,7 @@ const BLOCKS: usize = 16;
 /// How often what messages show is looked at, with the rates that were found; and the rate that leaves bounds, in what they
 /// leave open by the run's length: one that turns in its middle goes twice as far as this asks for.
 const SHOWN: usize = 2;
-const TURNED: i64 = 8;
+pub(crate) const TURNED: i64 = 8;
 /// Turns in which bounds are handed on between clocks, and through time; and, in each, between clocks in one part.
 const TURNS: usize = 3;
 const HOPS: usize = 64;

@@ -9,7 +9,7 @@ use st_match::graph::{Graph, Latency};
 use st_model::columns::{Comparison, Offset};
 
 use crate::args::Method;
-use crate::bounds::{Bounds, WANDER, WILDEST};
+use crate::bounds::{Bounds, TURNED, WANDER, WILDEST};
 use crate::lags::{ClockPair, Lag};
 use crate::offsets::Map;
 use crate::pack::{Words, put_maybe};
@@ -270,14 +270,25 @@ impl Clock {
         self.map = Arc::new(Map::of((0..n).map(|_| point()).collect()));
     }
 
-    /// How fast it may leave a straight line between comparisons, ns per s: half of what its rate changes at them, or, where there are
-    /// too few, what messages do not show.
+    /// How fast it may leave a straight line between comparisons, ns per s: half of what its rate changes at them, or what messages
+    /// do not show, if comparisons are too few, or not exact enough, to show it.
     fn wanders(&self, unseen: i64) -> i64 {
         let line = self.interpolated.points();
         let slopes: Vec<i64> = line.windows(2).map(|w| slope(&w[0], &w[1])).collect();
         let changes = slopes.windows(2).map(|w| w[1].abs_diff(w[0]) / 2);
         let changes = saturate::<i64>(changes.max().unwrap_or(0));
-        if self.compared.points.len() < ENOUGH { changes.max(unseen) } else { changes.max(1) }.min(WILDEST)
+        changes.max(unseen.min(self.unseen())).clamp(1, WILDEST)
+    }
+
+    /// By how much its rate may change in the middle of the run without comparisons showing it, ns per s.
+    fn unseen(&self) -> i64 {
+        let points = &self.compared.points;
+        let [Some(first), .., Some(last)] = [points.first(), points.get(ENOUGH - 1), points.last()] else {
+            return WILDEST;
+        };
+        let errors: Vec<i64> = points.iter().map(|p| p.error.saturating_abs()).collect();
+        let span = last.local.abs_diff(first.local).max(1);
+        saturate(i128::from(median(&errors)) * i128::from(TURNED) * 1_000_000_000 / i128::from(span))
     }
 
     /// What comparisons leave open: moments, and what may be to be added to the clock as it is corrected now.

@@ -12,6 +12,9 @@ use st_model::num::saturate;
 /// How far beyond its ends a further correction is known to stay as it is there, ns: what is rounded to ns within that is still
 /// right in minutes.
 const SOME: i64 = 10_000_000;
+/// A comparison whose error is so many times that of the most exact one holds the line no more than its error says, at the ends of
+/// the run, too.
+const MUCH: u64 = 4;
 /// Steps to the reading of a clock at a time: each makes what is wrong smaller by the clock's drift.
 const TRIES: usize = 8;
 
@@ -22,8 +25,8 @@ pub struct Map {
 }
 
 impl Map {
-    /// The shortest line from the first comparison to the last through what the others allow: each is kept within its
-    /// error. Of two at one time the more exact one counts; a bend after which time would stand still or run backwards is
+    /// The shortest line from the first comparison that is exact to the last through what the others allow: each is kept within
+    /// its error; and on from there. Of two at one time the more exact one counts; a bend after which time would stand still or run backwards is
     /// left out, and so are comparisons beyond 73 years.
     #[must_use]
     pub fn linear(clock: &Comparison) -> Self {
@@ -38,12 +41,18 @@ impl Map {
         sorted.sort_by_key(|p| (p.local, p.error));
         sorted.dedup_by_key(|p| p.local);
         if let [first, between @ .., last] = &*sorted {
+            let held = held(&sorted);
             let gate = |p: &Offset| {
-                let error = p.error.abs();
+                let error = if held.contains(p) { 0 } else { p.error.abs() };
                 Gate { at: p.local, low: p.offset - error, high: p.offset + error }
             };
             let gates: Vec<Gate> = between.iter().map(gate).collect();
-            let bends = line((first.local, first.offset), &gates, (last.local, last.offset));
+            let along = Self { points: held.into() };
+            let end = |p: &Offset| {
+                let (there, gate) = (along.apply(p.local).saturating_sub(p.local), gate(p));
+                (p.local, there.clamp(gate.low, gate.high))
+            };
+            let bends = line(end(first), &gates, end(last));
             // A clock may have been at the gate's other end.
             let bent = |&(local, offset): &(i64, i64)| {
                 let p = sorted[sorted.partition_point(|p| p.local < local)];
@@ -143,6 +152,23 @@ impl Map {
         let rise = i128::from(b.offset) - i128::from(a.offset);
         i64::try_from((rise * 1_000_000_000_000).checked_div(run)?).ok()
     }
+}
+
+/// The comparisons that the line is held by, of some in order: the first and the last that are not much less exact than the most
+/// exact one, or as little less exact as leaves half of the time between them.
+fn held(sorted: &[Offset]) -> [Offset; 2] {
+    let error = |p: &Offset| p.error.unsigned_abs();
+    let span = |[a, b]: [Offset; 2]| b.local.abs_diff(a.local);
+    let of = |exact: u64| {
+        let among = || sorted.iter().filter(|p| error(p) <= exact).copied();
+        [among().next(), among().next_back()].map(Option::unwrap_or_default)
+    };
+    let all = of(u64::MAX);
+    let mut exact = sorted.iter().map(error).min().unwrap_or(0).saturating_mul(MUCH).max(1);
+    while span(of(exact)) < span(all) / 2 {
+        exact = exact.saturating_mul(2);
+    }
+    of(exact)
 }
 
 /// A map that remembers where its offset, which is rounded, changes next: clocks drift by some ns in a ms, and events
