@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const MEMORY: u64 = 1 << 29;
 const RATIO: u64 = 64;
 
-/// Bits of exact times that are coded by their chances, of which a million take some 15 ms: a stream has at most so many, and so many
+/// Bits of exact times that are coded by their chances, of which a million take some 7.5 ms: a stream has at most so many, and so many
 /// for each byte that they take beside these. A bit that is nearly certain takes 1/2800 of a bit, so that a few bytes could
 /// ask for any number; of times that were measured there are fewer than 16 to a byte.
 pub(super) const ASKED: u64 = 1 << 28;
