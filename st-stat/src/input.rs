@@ -35,7 +35,7 @@ pub(crate) fn profiled(
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
     let (mut sections, budget) = (Vec::new(), input.steps.budget());
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
-        budget.spend(&section, None, 1)?;
+        budget.spend_reading(&section)?;
         sections.push(section);
         Ok(())
     })?;

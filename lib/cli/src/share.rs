@@ -59,7 +59,8 @@ impl Opened {
         };
         // Both handles have one place in the file.
         file.rewind().with_context(name)?;
-        let reader = Reader::new(BufReader::new(file), options).with_context(name)?;
+        let reader =
+            Reader::new(BufReader::new(file), options).with_context(name)?.within(&how.steps.budget());
         Ok(Self { reader, places, sections })
     }
 }

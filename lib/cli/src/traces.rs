@@ -150,12 +150,14 @@ pub fn each_stored_of(
         "reading",
         Amount::Bytes(bytes),
     );
+    let budget = input.steps.budget();
     for (i, path) in paths.iter().enumerate() {
         let from = Input::open(path, &input.steps)?;
         let name: Arc<str> = from.name().into();
         let named = || name.to_string();
-        let mut reader =
-            Reader::new(progress.of(from), ReadOptions { partial: input.partial }).with_context(named)?;
+        let mut reader = Reader::new(progress.of(from), ReadOptions { partial: input.partial })
+            .with_context(named)?
+            .within(&budget);
         if i == 0 {
             whole.header = reader.header().clone();
             whole.provenance = reader.provenance().to_vec();

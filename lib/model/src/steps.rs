@@ -8,11 +8,18 @@ use crate::ints::{Cursor, Sealed, Together};
 use crate::num::{Exact, saturate};
 use crate::project::stream;
 use crate::ranklist::RankList;
-use crate::section::{Elastic, Section, Thread};
+use crate::section::{Elastic, Section, SlotStreams, Thread};
 use crate::tree::Item;
 
 /// Elements of lists that take as long as a call.
 const ELEMENTS: u64 = 16;
+
+/// Parts of a step. Where calls are only gone through, a turn of a loop or a node passed over is one of these, and a call with few
+/// parameters, or none, two: a loop of MPI_Wtime and MPI_Comm_rank takes 140 ns a turn, which are 7.
+const PARTS: u64 = 8;
+const BARE: u64 = 2;
+/// So many parameters, none of them a list.
+const FEW: usize = 2;
 
 /// Steps for which a row about a rank stands: it takes as much memory as time, 1 kB where it becomes a table.
 const ROW: u64 = 64;
@@ -69,6 +76,16 @@ impl Budget {
     /// If that is more than is left.
     pub fn spend(&self, section: &Section, of: Option<&RankList>, times: u64) -> Result<(), Exceeded> {
         self.take(section.steps(of).saturating_mul(times))
+    }
+
+    /// Takes what going through the calls of a section once takes where nothing is kept or written of each: less than a step for
+    /// those with few parameters.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_reading(&self, section: &Section) -> Result<(), Exceeded> {
+        self.take(section.summed(None, |reckoned| reckoned.reading))
     }
 
     /// Takes what going through the exact times of a section takes: one for each.
@@ -203,6 +220,8 @@ struct Reckoned {
     /// Of loops, and nodes passed over.
     turns: u64,
     steps: u64,
+    /// Steps where calls are only gone through.
+    reading: u64,
 }
 
 impl Section {
@@ -211,6 +230,11 @@ impl Section {
     /// longer than anybody waits. *Cost:* per rank and thread O(nodes and slots) where counts are constant.
     #[must_use]
     pub fn steps(&self, of: Option<&RankList>) -> u64 {
+        self.summed(of, |reckoned| reckoned.steps)
+    }
+
+    /// What all ranks' threads come to, or those of some ranks.
+    fn summed(&self, of: Option<&RankList>, what: impl Fn(&Reckoned) -> u64) -> u64 {
         let (mut all, mut looks) = (0u64, MOST);
         for thread in &self.threads {
             let differs = |e: &Elastic| !e.is_of_all(&self.partitions, &thread.ranks);
@@ -225,7 +249,7 @@ impl Section {
                 // Ranks that read the same streams take the same steps.
                 let steps = match known.filter(|_| alike) {
                     Some(steps) => steps,
-                    None => self.reckon(thread, rank, &mut looks).steps,
+                    None => what(&self.reckon(thread, rank, &mut looks)),
                 };
                 known = Some(steps);
                 all = all.saturating_add(steps);
@@ -270,7 +294,7 @@ impl Section {
         let classes: Vec<Option<usize>> = self.partitions.iter().map(|p| p.class_of(rank)).collect();
         let (mut calls, mut runs) = (vec![0u64; self.symbols.len()], Vec::new());
         // Setting up a rank takes some time even if it makes no call.
-        let mut steps = ELEMENTS;
+        let (mut steps, mut parts) = (ELEMENTS, 0u64);
         // Ends of the bodies around a node, and how often each is gone through.
         let mut around: Vec<(usize, u64)> = Vec::new();
         for (node, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
@@ -281,9 +305,19 @@ impl Section {
             let times = sum(stream(counts, &classes), visits, looks);
             steps = steps.saturating_add(visits).saturating_add(times);
             runs.push(times);
+            parts = parts.saturating_add(visits);
             match item {
-                Item::Body { .. } => around.push((thread.tree.end_of(node), times)),
+                Item::Body { .. } => {
+                    parts = parts.saturating_add(times);
+                    around.push((thread.tree.end_of(node), times));
+                }
                 Item::Leaf { sym } => {
+                    let few = |slots: &Vec<SlotStreams>| {
+                        slots.len() <= FEW && slots.iter().all(|s| s.lens.is_none())
+                    };
+                    let bare = thread.params.get(*sym as usize).is_none_or(few);
+                    let each = if bare { BARE } else { PARTS };
+                    parts = parts.saturating_add(times.saturating_mul(each));
                     if let Some(all) = calls.get_mut(*sym as usize) {
                         *all = all.saturating_add(times);
                     }
@@ -291,13 +325,17 @@ impl Section {
             }
         }
         let turns = steps;
+        let mut elements = ELEMENTS;
         for ((symbol, calls), slots) in self.symbols.iter().zip(&calls).zip(&thread.params) {
             let lists = CallTable::builtin().slots(symbol.call).iter().zip(slots);
             for lens in lists.filter(|(slot, _)| slot.list).filter_map(|(_, streams)| streams.lens.as_ref()) {
-                steps = steps.saturating_add(sum(stream(lens, &classes), *calls, looks) / ELEMENTS);
+                elements = elements.saturating_add(sum(stream(lens, &classes), *calls, looks) / ELEMENTS);
             }
         }
-        Reckoned { calls, runs, turns, steps }
+        steps = steps.saturating_add(elements - ELEMENTS);
+        // What takes longer than anybody waits does so in parts, too.
+        let reading = if steps == u64::MAX { steps } else { elements.saturating_add(parts / PARTS) };
+        Reckoned { calls, runs, turns, steps, reading }
     }
 }
 

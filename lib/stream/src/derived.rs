@@ -11,6 +11,7 @@ use st_model::anew::{self, Cuts, Wanted};
 use st_model::num::Exact as _;
 use st_model::section::{PathSketch, Predecessors, Section};
 use st_model::sketch::Shape;
+use st_model::steps::Budget;
 
 use super::bytes::{finish, get_u8, get_u64, put_u64};
 use super::error::{DecodeError, Field as _};
@@ -27,6 +28,9 @@ const TURNS: u64 = 16;
 /// for each byte of its exact times; a sketch, which takes memory, counts as so many.
 const STREAM: u64 = 1 << 25;
 const EACH_BYTE: u64 = 32;
+/// Times that were measured take as many bytes as a few calls or more: who claims that many more calls are in a byte pays for these in
+/// steps.
+const PAID: u64 = 4;
 const SKETCH: u64 = 16;
 
 /// What sketches keep beside their totals, by its number.
@@ -51,20 +55,31 @@ pub(crate) struct Derived {
 impl Derived {
     /// Its payload, if the stream can take it beside what it has.
     pub(crate) fn within(self, stream: &Made) -> Option<Vec<u8>> {
-        stream.takes(self.calls, 0).then_some(self.payload)
+        stream.takes(self.calls, 0).is_ok().then_some(self.payload)
     }
 }
 
 /// Of how many calls of a stream the sketches are left out or made.
 #[derive(Debug, Default)]
-pub(crate) struct Made(AtomicU64);
+pub(crate) struct Made {
+    calls: AtomicU64,
+    /// What making those takes that the bytes have not paid for.
+    budget: Budget,
+}
 
 impl Made {
-    /// Whether so many more are within the limit of a stream whose exact times take so many bytes; if they are, they count.
-    fn takes(&self, calls: u64, bytes: u64) -> bool {
-        let most = STREAM.max(bytes.saturating_mul(EACH_BYTE));
-        let more = |all: u64| all.checked_add(calls).filter(|all| *all <= most);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    pub(crate) fn within(budget: Budget) -> Self {
+        Self { calls: AtomicU64::default(), budget }
+    }
+
+    /// Counts so many more, if they are within the limit of a stream whose exact times take so many bytes; how many of them these have not
+    /// paid for.
+    fn takes(&self, calls: u64, bytes: u64) -> Result<u64, DecodeError> {
+        let most = |each: u64| STREAM.max(bytes.saturating_mul(each));
+        let more = |all: u64| all.checked_add(calls).filter(|all| *all <= most(EACH_BYTE));
+        let before =
+            self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| WRONG)?;
+        Ok((before + calls).saturating_sub(most(PAID)).min(calls))
     }
 }
 
@@ -82,8 +97,16 @@ impl Share {
         Self { of: Arc::clone(stream), counted: Arc::default(), times: Arc::clone(times) }
     }
 
-    fn takes(&self, calls: u64) -> bool {
-        self.counted.load(Ordering::Relaxed) || self.of.takes(calls, self.times.stored())
+    /// Takes so many calls, of a thread which has so many turns.
+    fn takes(&self, calls: u64, turns: u64) -> Result<(), DecodeError> {
+        if self.counted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let unpaid = self.of.takes(calls, self.times.stored())?;
+        if unpaid > 0 {
+            self.of.budget.take(unpaid.saturating_add(turns))?;
+        }
+        Ok(())
     }
 }
 
@@ -102,7 +125,7 @@ pub(crate) fn encode(section: &Section) -> Option<Derived> {
         if Predecessors::of(&thread.sketches) == Predecessors::Any || !thread.sums.is_empty() {
             return None;
         }
-        if room.made(section, i, shape, sketches)? != thread.sketches {
+        if room.made(section, i, shape, sketches).ok()? != thread.sketches {
             return None;
         }
         put_u64(&mut out, number.to_u64() + 1);
@@ -129,7 +152,7 @@ pub(crate) fn decode(
         let shape = SHAPES.get(usize::from(number)).ok_or(DecodeError::Invalid("unknown shape of a sketch"));
         let shape = *shape.nth("thread", i)?;
         let sketches = get_u64(&mut src).nth("thread", i)?;
-        all.push(room.made(section, i, shape, sketches).ok_or(WRONG).nth("thread", i)?);
+        all.push(room.made(section, i, shape, sketches).nth("thread", i)?);
     }
     finish(src)?;
     share.counted.store(true, Ordering::Relaxed);
@@ -151,31 +174,36 @@ impl Room<'_> {
         self.calls.saturating_add(self.sketches.saturating_mul(SKETCH))
     }
 
-    /// So many sketches of a thread, in a shape, from its exact times; nothing where that would take too long, or there are others.
+    /// So many sketches of a thread, in a shape, from its exact times; a fault where that would take too long, or there are others.
     fn made(
         &mut self,
         section: &Section,
         thread: usize,
         shape: Shape,
         sketches: u64,
-    ) -> Option<Vec<PathSketch>> {
-        let t = section.threads.get(thread)?;
-        let [(rank, column)] = &t.columns[..] else { return None };
+    ) -> Result<Vec<PathSketch>, DecodeError> {
+        let t = section.threads.get(thread).ok_or(WRONG)?;
+        let [(rank, column)] = &t.columns[..] else { return Err(WRONG) };
         let (calls, before) = (column.events(), self.counted());
-        self.calls = self.calls.checked_add(calls)?;
-        self.sketches = self.sketches.checked_add(sketches)?;
+        self.calls = self.calls.checked_add(calls).ok_or(WRONG)?;
+        self.sketches = self.sketches.checked_add(sketches).ok_or(WRONG)?;
         if t.ranks.len() != 1
             || self.calls > CALLS
             || self.sketches > SKETCHES
             || calls > most_calls(sketches)
-            || section.turns(t, *rank, calls) > calls.checked_mul(TURNS)?
-            || self.share.is_some_and(|share| !share.takes(self.counted() - before))
         {
-            return None;
+            return Err(WRONG);
+        }
+        let turns = section.turns(t, *rank, calls);
+        if turns > calls.saturating_mul(TURNS) {
+            return Err(WRONG);
+        }
+        if let Some(share) = self.share {
+            share.takes(self.counted() - before, turns)?;
         }
         let wanted = Wanted { shape, most: sketches.to_usize(), cuts: &Cuts::default() };
-        let made = anew::of_rank(section, thread, *rank, column, wanted).ok().flatten()?;
-        (made.len().to_u64() == sketches).then_some(made)
+        let made = anew::of_rank(section, thread, *rank, column, wanted).ok().flatten();
+        made.filter(|made| made.len().to_u64() == sketches).ok_or(WRONG)
     }
 }
 
@@ -183,17 +211,34 @@ impl Room<'_> {
 mod tests {
     use super::*;
 
+    fn takes(share: &Share, calls: u64) -> bool {
+        share.takes(calls, 0).is_ok()
+    }
+
     #[test]
     fn a_stream_has_so_many_and_a_section_counts_once() {
         let stream = Arc::default();
         let times = Arc::default();
         let [one, other] = [Share::of(&stream, &times), Share::of(&stream, &times)];
-        assert!(one.takes(STREAM) && !other.takes(1) && !one.takes(1));
+        assert!(takes(&one, STREAM) && !takes(&other, 1) && !takes(&one, 1));
         one.counted.store(true, Ordering::Relaxed);
-        assert!(one.takes(STREAM) && !other.takes(1));
+        assert!(takes(&one, STREAM) && !takes(&other, 1));
         // What several programs have written may be copied to one stream.
         times.read(STREAM / EACH_BYTE + 1);
-        assert!(other.takes(EACH_BYTE) && !other.takes(1));
+        assert!(takes(&other, EACH_BYTE) && !takes(&other, 1));
+    }
+
+    #[test]
+    fn what_bytes_have_not_paid_for_takes_steps() {
+        let times = Arc::default();
+        let share = |steps: u64| Share::of(&Arc::new(Made::within(Budget::new(steps))), &times);
+        // As many calls as any stream may have, or as bytes pay for, are free.
+        assert!(share(0).takes(STREAM, u64::MAX).is_ok());
+        times.read(STREAM / PAID + 25);
+        assert!(share(0).takes(STREAM + 100, u64::MAX).is_ok());
+        let more = |steps: u64| share(steps).takes(STREAM + 107, 20);
+        let refused = more(26).unwrap_err().to_string();
+        assert!(more(27).is_ok() && refused.contains("--max-steps allows 26"), "{refused}");
     }
 
     #[test]

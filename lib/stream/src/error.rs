@@ -150,6 +150,9 @@ pub enum DecodeError {
     /// A function number that neither the call table nor the stream names.
     #[error("function {0} is unknown: a newer st is needed")]
     Call(u16),
+    /// It would take too long to go through it.
+    #[error(transparent)]
+    Steps(#[from] st_model::steps::Exceeded),
 }
 
 impl From<varint::DecodeError> for DecodeError {

@@ -109,18 +109,23 @@ impl StoredFrame {
 
     /// The payload, expanded.
     pub(crate) fn payload(&self, frame: FrameKind) -> Result<Cow<'_, [u8]>, Error> {
+        Ok(self.asked_payload(frame)?.0)
+    }
+
+    /// The payload, expanded, and how many bits were coded by their chances.
+    pub(crate) fn asked_payload(&self, frame: FrameKind) -> Result<(Cow<'_, [u8]>, u64), Error> {
         let limit = limit(self.stored.len());
         let out = match self.flags & CODED {
-            0 => return Ok(Cow::Borrowed(&self.stored)),
-            LZMA => lzma::expand(&self.stored, limit),
+            0 => return Ok((Cow::Borrowed(&self.stored), 0)),
+            LZMA => lzma::expand(&self.stored, limit).map(|out| (out, 0)),
             TIMES => times::expand(&self.stored, limit),
-            _ => expand(&self.stored, limit),
+            _ => expand(&self.stored, limit).map(|out| (out, 0)),
         };
-        let out = out.map_err(|source| self.fault(ErrorKind::Decompress { frame, source }))?;
+        let (out, asked) = out.map_err(|source| self.fault(ErrorKind::Decompress { frame, source }))?;
         if out.len() > limit {
             return Err(self.fault(ErrorKind::TooLarge(frame)));
         }
-        Ok(Cow::Owned(out))
+        Ok((Cow::Owned(out), asked))
     }
 
     /// Whether the times of a COLUMN are coded, and what comes before them is as it is.
@@ -128,13 +133,15 @@ impl StoredFrame {
         self.flags & CODED == TIMES
     }
 
-    /// Exact times, whichever way they are stored, and whose they are.
-    pub(crate) fn chunks(&self, kind: FrameKind) -> Result<(Owner, Vec<Chunk>), Error> {
+    /// Exact times, whichever way they are stored, whose they are, and how many bits were coded by their chances.
+    pub(crate) fn chunks(&self, kind: FrameKind) -> Result<(Owner, Vec<Chunk>, u64), Error> {
         if kind.joins_times() {
             return self.decode(kind, |payload| series::decode(kind, payload));
         }
-        let (owner, chunk) = self.decode(kind, column::decode)?;
-        Ok((owner, vec![chunk]))
+        let (payload, asked) = self.asked_payload(kind)?;
+        let invalid = |source| self.fault(ErrorKind::Payload { frame: kind, source });
+        let (owner, chunk) = column::decode(&payload).map_err(invalid)?;
+        Ok((owner, vec![chunk], asked))
     }
 
     /// The frame with its payload as it is before compression.

@@ -86,12 +86,18 @@ pub(super) struct Encoder {
     low: u32,
     high: u32,
     out: Vec<u8>,
+    asked: u64,
 }
 
 impl Encoder {
     /// Writes after what is there.
     pub(super) fn new(out: Vec<u8>) -> Self {
-        Self { low: 0, high: u32::MAX, out }
+        Self { low: 0, high: u32::MAX, out, asked: 0 }
+    }
+
+    /// Bits that were coded.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked
     }
 
     /// The bytes; a reader takes those that are missing at the end for zeros.
@@ -119,6 +125,7 @@ fn split(low: u32, high: u32, one: u32) -> u32 {
 impl Coder for Encoder {
     #[inline]
     fn code(&mut self, bit: bool, one: u32) -> bool {
+        self.asked += 1;
         let middle = split(self.low, self.high, one);
         if bit {
             self.high = middle
@@ -143,11 +150,12 @@ pub(super) struct Decoder<'a> {
     src: &'a [u8],
     /// Bytes that were read after the last one.
     beyond: u32,
+    asked: u64,
 }
 
 impl<'a> Decoder<'a> {
     pub(super) fn new(src: &'a [u8]) -> Self {
-        let mut new = Self { low: 0, high: u32::MAX, at: 0, src, beyond: 0 };
+        let mut new = Self { low: 0, high: u32::MAX, at: 0, src, beyond: 0, asked: 0 };
         (0..4).for_each(|_| new.at = new.at << 8 | new.byte());
         new
     }
@@ -160,6 +168,17 @@ impl<'a> Decoder<'a> {
     /// Whether more was asked for than there is.
     pub(super) fn is_over(&self) -> bool {
         self.beyond > 4
+    }
+
+    /// Bytes that were read.
+    #[cfg(test)]
+    pub(super) fn used(&self, of: usize) -> usize {
+        of - self.src.len()
+    }
+
+    /// Bits that were read.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked
     }
 
     fn byte(&mut self) -> u32 {
@@ -179,6 +198,7 @@ impl<'a> Decoder<'a> {
 impl Coder for Decoder<'_> {
     #[inline]
     fn code(&mut self, _: bool, one: u32) -> bool {
+        self.asked += 1;
         let middle = split(self.low, self.high, one);
         let bit = self.at <= middle;
         if bit {

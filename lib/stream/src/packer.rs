@@ -4,10 +4,12 @@
 use std::io;
 
 use super::column::{self, Owner};
+use super::expansion::{ASKED, ASKED_EACH};
 use super::frame::{LZMA, StoredFrame, TIMES, ZSTD, limit};
 use super::kind::FrameKind;
 use super::{lzma, series, times};
 use st_model::columns::Chunk;
+use st_model::num::Exact as _;
 
 /// In streams of this level, which are for pipes, payloads of up to so many bytes are not worth compressing.
 pub(crate) const PIPE: i32 = 1;
@@ -33,6 +35,14 @@ const TIMES_LEVEL: i32 = 3;
 /// takes less time, and less room where there are many.
 const SMALLEST: i32 = 19;
 const TIMES_BYTES: usize = 1 << 20;
+/// Bits that are coded by their chances at most: of an event in TIMES, a question for each level of two trees; of one in a COLUMN, whose
+/// numbers have five or eleven for their length and up to 63 digits; of a byte of that before it is coded, which has seven of these.
+pub(crate) const ASKED_EVENT: u64 = 2 * 31;
+pub(crate) const ASKED_COLUMN: u64 = 2 * (5 + 6 + 63);
+const ASKED_BYTE: u64 = 16;
+/// What is written asks for so many whatever it takes, and beyond that for no more than what it takes pays for. A reader takes twice
+/// as many: this counts at most.
+const UNPAID: u64 = ASKED / 2;
 
 /// The level that frames of a kind have in a stream of a level.
 pub(crate) fn level_of(kind: FrameKind, level: u8) -> i32 {
@@ -53,6 +63,8 @@ pub(crate) struct Plan {
     lzma: bool,
     /// Exact times are coded.
     coded: bool,
+    /// Exact times are coded only where that asks for no more bits than each stream of these bytes may.
+    bounded: bool,
 }
 
 /// What the plans of a stream's payloads depend on, beside themselves.
@@ -62,6 +74,8 @@ pub(crate) struct Plans {
     tried: u32,
     /// Bytes of exact times that were coded.
     times: usize,
+    /// Bits that coded times may ask a reader for, at most.
+    asked: u64,
 }
 
 impl Plans {
@@ -70,10 +84,26 @@ impl Plans {
         let coded = kind == FrameKind::Column && self.codes_times(level);
         if coded {
             self.times += length;
+            self.asked = self.asked.saturating_add(length.to_u64().saturating_mul(ASKED_BYTE));
         }
         let lzma = kind != FrameKind::Column && level > 0 && self.tried < FRAMES;
         self.tried += u32::from(lzma);
-        Plan { level, lzma, coded }
+        Plan { level, lzma, coded, bounded: false }
+    }
+
+    /// That of so many events that are put together.
+    pub(crate) fn series(&mut self, events: u64, level: i32) -> Plan {
+        let bounded = self.beyond(events.saturating_mul(ASKED_EVENT));
+        Plan { bounded, ..self.next(FrameKind::Column, 0, level) }
+    }
+
+    /// Whether frames that ask for so many bits at most are only for who has paid for these in bytes. If not, they count.
+    pub(crate) fn beyond(&mut self, bits: u64) -> bool {
+        let all = self.asked.saturating_add(bits);
+        if all <= UNPAID {
+            self.asked = all;
+        }
+        all > UNPAID
     }
 
     /// Whether exact times at this level are compressed many together: from [`SMALLEST`] on what is not coded.
@@ -83,7 +113,7 @@ impl Plans {
 
     /// Whether they are coded.
     fn codes_times(&self, level: i32) -> bool {
-        level >= SMALLEST && self.times <= TIMES_BYTES
+        level >= SMALLEST && self.times <= TIMES_BYTES && self.asked <= UNPAID
     }
 }
 
@@ -132,8 +162,10 @@ impl Packer {
             }
             Work::Series(owner, chunks, plan) => {
                 let column = |c| self.frame(FrameKind::Column, column::encode(owner, c), plan);
-                match series::encode(owner, &chunks) {
-                    Some(payload) => vec![StoredFrame::stored(FrameKind::Times, payload)],
+                let most = |payload: &Vec<u8>| payload.len().to_u64().saturating_mul(ASKED_EACH);
+                let within = |(payload, asked): &(Vec<u8>, u64)| !plan.bounded || *asked <= most(payload);
+                match series::encode(owner, &chunks).filter(within) {
+                    Some((payload, _)) => vec![StoredFrame::stored(FrameKind::Times, payload)],
                     None => chunks.iter().map(column).collect::<io::Result<_>>()?,
                 }
             }
@@ -238,6 +270,29 @@ mod tests {
 
     fn zstd(payload: &[u8], level: i32) -> Vec<u8> {
         Packer::default().at(level).unwrap().compress(payload).unwrap()
+    }
+
+    #[test]
+    fn times_that_have_not_paid_for_what_they_ask_are_coded_only_where_a_stream_has_few() {
+        // Eight gaps and eight durations in turn take next to nothing.
+        let mut writer = st_model::columns::ColumnWriter::resume(0, 0);
+        let mut at = 0;
+        let mut chunks = Vec::new();
+        for n in 0..1 << 15 {
+            let enter = at + 1 + 100 * (n % 8);
+            at = enter + 7 + 50 * (n % 8);
+            chunks.extend(writer.push(enter, at));
+        }
+        chunks.extend(writer.flush());
+        let kind = |asked: u64| {
+            let mut plans = Plans { asked, times: 2 * TIMES_BYTES, ..Plans::default() };
+            let plan = plans.series(1 << 15, SMALLEST);
+            let made = Packer::default().make(Work::Series((0, 0), chunks.clone(), plan)).unwrap();
+            (made.frames[0].kind().unwrap(), plans.asked)
+        };
+        let most = ASKED_EVENT << 15;
+        assert_eq!(kind(UNPAID - most), (Some(FrameKind::Times), UNPAID));
+        assert_eq!(kind(UNPAID - most + 1), (Some(FrameKind::Column), UNPAID - most + 1));
     }
 
     #[test]

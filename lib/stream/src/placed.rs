@@ -50,8 +50,8 @@ impl Known {
     }
 }
 
-/// The numbers compressed.
-pub(super) fn compress(numbers: &Numbers) -> Option<Vec<u8>> {
+/// The numbers compressed, and how many bits were coded by their chances.
+pub(super) fn compress(numbers: &Numbers) -> Option<(Vec<u8>, u64)> {
     let sorted = [&numbers.gaps, &numbers.durations].map(|numbers| {
         let mut sorted = numbers.clone();
         sorted.sort_unstable();
@@ -66,13 +66,14 @@ pub(super) fn compress(numbers: &Numbers) -> Option<Vec<u8>> {
         model.code(0, &mut coder, &mut offsets, *gap);
         model.code(1, &mut coder, &mut offsets, *duration);
     }
+    let asked = coder.asked();
     put_bytes(&mut out, &coder.finish());
     out.extend(offsets.finish());
-    Some(out)
+    Some((out, asked))
 }
 
-/// The numbers of so many events, at least one. *Memory:* 16 bytes for each, as they are read.
-pub(super) fn expand(mut src: &[u8], events: u32) -> Result<Numbers, DecodeError> {
+/// The numbers of so many events, at least one, and how many bits were coded by their chances. *Memory:* 16 bytes for each, as they are read.
+pub(super) fn expand(mut src: &[u8], events: u32) -> Result<(Numbers, u64), DecodeError> {
     const BAD: DecodeError = DecodeError::Invalid("not as many numbers as are stated");
     let known = Known::decode(&mut src)?;
     let mut coder = Decoder::new(get_bytes(&mut src).field("places")?);
@@ -87,7 +88,7 @@ pub(super) fn expand(mut src: &[u8], events: u32) -> Result<Numbers, DecodeError
             return Err(BAD);
         }
     }
-    if coder.is_done() && offsets.is_done() { Ok(out) } else { Err(BAD) }
+    if coder.is_done() && offsets.is_done() { Ok((out, coder.asked())) } else { Err(BAD) }
 }
 
 /// The chances of four questions.
@@ -203,8 +204,8 @@ mod tests {
         fn numbers_come_back(v in prop::collection::vec((number(), number()), 1..300), times in 1usize..20) {
             let all = numbers(v.iter().copied().cycle().take(v.len() * times));
             let events = narrow(all.gaps.len());
-            let packed = compress(&all).unwrap();
-            prop_assert_eq!(expand(&packed, events).unwrap(), all);
+            let packed = compress(&all).unwrap().0;
+            prop_assert_eq!(expand(&packed, events).unwrap().0, all);
             for cut in [packed.len() - 1, packed.len() / 2] {
                 prop_assert!(expand(&packed[..cut], events).is_err());
             }
@@ -215,10 +216,10 @@ mod tests {
         fn damage_is_refused_or_read(
             v in prop::collection::vec((number(), number()), 1..300), at: prop::sample::Index, xor in 1u8..,
         ) {
-            let mut packed = compress(&numbers(v.iter().copied())).unwrap();
+            let mut packed = compress(&numbers(v.iter().copied())).unwrap().0;
             let at = at.index(packed.len());
             packed[at] ^= xor;
-            if let Ok(read) = expand(&packed, narrow(v.len())) {
+            if let Ok((read, _)) = expand(&packed, narrow(v.len())) {
                 prop_assert!(read.gaps.len() == v.len() && read.durations.len() == v.len());
             }
         }
@@ -233,7 +234,7 @@ mod tests {
     fn times_take_less_than_by_lzma() {
         for tick in [1, 10] {
             let all = noisy(60_000, tick);
-            let packed = compress(&all).unwrap();
+            let packed = compress(&all).unwrap().0;
             let column = |numbers: &[i64]| {
                 numbers.iter().flat_map(|n| narrow::<u32>(*n).to_le_bytes()).collect::<Vec<u8>>()
             };
@@ -244,10 +245,44 @@ mod tests {
         }
     }
 
+    /// A payload of so many events whose numbers are each as many questions away as can be, with next to no bytes.
+    fn deep(events: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        // To the right all the way down: that is where zeros lead.
+        for _ in 0..2 {
+            for depth in (1..=31u8).chain([31]) {
+                out.push(32 | depth);
+                put_i64(&mut out, 0);
+            }
+        }
+        put_i64(&mut out, 1);
+        put_i64(&mut out, 1);
+        let known = Known::decode(&mut &out[..]).unwrap();
+        let zeros = vec![0; 1 << 20];
+        let mut coder = Decoder::new(&zeros);
+        let mut model = Model::new(&known, events);
+        for _ in 0..events {
+            (0..2).for_each(|kind| _ = model.code(kind, &mut coder, &mut Get::new(&[]), 0));
+        }
+        put_bytes(&mut out, &zeros[..coder.used(zeros.len())]);
+        out
+    }
+
+    #[test]
+    fn questions_are_counted() {
+        let packed = deep(1 << 12);
+        let (numbers, asked) = expand(&packed, 1 << 12).unwrap();
+        assert_eq!((numbers.gaps.len(), asked), (1 << 12, 62 << 12));
+        let (packed, written) = compress(&noisy(3_000, 10)).unwrap();
+        assert_eq!(expand(&packed, 3_000).unwrap().1, written);
+        // What is measured pays for it many times.
+        assert!(written > 3_000 && written < 16 * packed.len().to_u64(), "{written} by {}", packed.len());
+    }
+
     #[test]
     fn what_is_always_so_takes_next_to_nothing() {
         let all = numbers([(40, 300), (90, 25_000), (400_000, 1_200)].into_iter().cycle().take(90_000));
-        let bytes = compress(&all).unwrap().len();
+        let bytes = compress(&all).unwrap().0.len();
         assert!(bytes < 200, "{bytes}");
     }
 }

@@ -24,6 +24,7 @@ use st_model::header::{Header, Step};
 use st_model::names::Names;
 use st_model::section::Section;
 use st_model::sites::SiteTable;
+use st_model::steps::Budget;
 
 /// Bytes before the first frame: magic, major, minor, level.
 const PREAMBLE: usize = MAGIC.len() + 3;
@@ -120,6 +121,13 @@ impl<R: Read> Reader<R> {
         };
         reader.ahead = reader.next_raw()?;
         Ok(reader)
+    }
+
+    /// Takes of this what it takes to read what bytes have not paid for. Default: any number of steps.
+    #[must_use]
+    pub fn within(mut self, budget: &Budget) -> Self {
+        self.derived = Arc::new(derived::Made::within(budget.clone()));
+        self
     }
 
     /// The stream's version.
@@ -262,7 +270,12 @@ impl<R: Read> Reader<R> {
         while let Ok(Some(frame)) = self.next_raw() {
             match frame.kind() {
                 Ok(Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times))) => {
-                    let Ok((owner, chunks)) = frame.chunks(kind) else { break };
+                    let Ok((owner, chunks, asked)) = frame.chunks(kind) else { break };
+                    let bytes = chunks.iter().map(|c| (c.gaps.len() + c.durations.len()).to_u64()).sum();
+                    self.expansion.read(frame.stored.len().to_u64());
+                    if !(self.expansion.holds(bytes) && self.expansion.asks(asked)) {
+                        break;
+                    }
                     let column = columns.entry(owner).or_default();
                     if !follow(column, &chunks) {
                         break;

@@ -62,14 +62,15 @@ fn follows(last: &Chunk, next: &Chunk) -> bool {
 }
 
 /// Consecutive chunks of a thread. Nothing if what was read from that would not be the same, byte for byte, or if they cannot be
-/// compressed in this way.
-pub(super) fn encode(owner: Owner, chunks: &[Chunk]) -> Option<Vec<u8>> {
+/// compressed in this way. How many bits were coded by their chances.
+pub(super) fn encode(owner: Owner, chunks: &[Chunk]) -> Option<(Vec<u8>, u64)> {
     let first = chunks.first()?;
     let numbers = numbers(chunks)?;
     let events = u32::try_from(numbers.gaps.len()).ok().filter(|n| *n <= MOST)?;
     let mut out = column::encode_head(owner, &Chunk { events, ..column::without_times(first) });
-    out.extend(placed::compress(&numbers)?);
-    Some(out)
+    let (packed, asked) = placed::compress(&numbers)?;
+    out.extend(packed);
+    Some((out, asked))
 }
 
 /// The numbers of chunks, if they follow each other.
@@ -106,15 +107,15 @@ fn after(base: i64, gaps: &[i64], durations: &[i64], unit: u32) -> i64 {
     base.wrapping_add(sum.wrapping_mul(unit.into()))
 }
 
-/// Whose times they are, and the chunks that were put together.
-pub(super) fn decode(kind: FrameKind, mut src: &[u8]) -> Result<(Owner, Vec<Chunk>), DecodeError> {
+/// Whose times they are, the chunks that were put together, and how many bits were coded by their chances.
+pub(super) fn decode(kind: FrameKind, mut src: &[u8]) -> Result<(Owner, Vec<Chunk>, u64), DecodeError> {
     let src = &mut src;
     let (owner, head) = column::decode_head(src)?;
     if head.events > MOST || head.events == 0 {
         return Err(DecodeError::Integer).field("events");
     }
-    let Numbers { gaps, durations } = match kind {
-        FrameKind::Series => pages(src, head.events)?,
+    let (Numbers { gaps, durations }, asked) = match kind {
+        FrameKind::Series => (pages(src, head.events)?, 0),
         _ => placed::expand(std::mem::take(src), head.events)?,
     };
     finish(src)?;
@@ -129,7 +130,7 @@ pub(super) fn decode(kind: FrameKind, mut src: &[u8]) -> Result<(Owner, Vec<Chun
         base = after(base, gaps, durations, head.unit);
         chunk
     });
-    Ok((owner, chunks.collect()))
+    Ok((owner, chunks.collect(), asked))
 }
 
 /// The numbers of so many events in SERIES.
@@ -138,10 +139,10 @@ fn pages(src: &mut &[u8], events: u32) -> Result<Numbers, DecodeError> {
     Ok(Numbers { gaps, durations: pages::expand(std::mem::take(src), events).field("durations")? })
 }
 
-/// Bytes that the times would take in COLUMN frames.
-pub(super) fn expanded(kind: FrameKind, src: &[u8]) -> Result<u64, DecodeError> {
-    let (owner, chunks) = decode(kind, src)?;
-    Ok(chunks.iter().map(|chunk| column::encode(owner, chunk).len().to_u64()).sum())
+/// Bytes that the times would take in COLUMN frames, and how many bits were coded by their chances.
+pub(super) fn expanded(kind: FrameKind, src: &[u8]) -> Result<(u64, u64), DecodeError> {
+    let (owner, chunks, asked) = decode(kind, src)?;
+    Ok((chunks.iter().map(|chunk| column::encode(owner, chunk).len().to_u64()).sum(), asked))
 }
 
 #[cfg(test)]
@@ -161,7 +162,7 @@ mod tests {
     /// Consecutive chunks in a frame of a kind.
     fn encoded(kind: FrameKind, owner: Owner, chunks: &[Chunk]) -> Vec<u8> {
         if kind == FrameKind::Times {
-            return encode(owner, chunks).unwrap();
+            return encode(owner, chunks).unwrap().0;
         }
         let numbers = numbers(chunks).unwrap();
         let head = Chunk { events: narrow(numbers.gaps.len()), ..column::without_times(&chunks[0]) };
@@ -229,8 +230,9 @@ mod tests {
             let flat: usize = chunks.iter().map(|c| column::encode((3, 1), c).len()).sum();
             for kind in KINDS {
                 let payload = encoded(*kind, (3, 1), &chunks);
-                prop_assert_eq!(decode(*kind, &payload).unwrap(), ((3, 1), chunks.clone()));
-                prop_assert_eq!(expanded(*kind, &payload).unwrap(), flat.to_u64());
+                let (owner, read, _) = decode(*kind, &payload).unwrap();
+                prop_assert_eq!((owner, read), ((3, 1), chunks.clone()));
+                prop_assert_eq!(expanded(*kind, &payload).unwrap().0, flat.to_u64());
                 for cut in [payload.len() - 1, payload.len() / 2] {
                     prop_assert!(decode(*kind, &payload[..cut]).is_err());
                 }
@@ -247,7 +249,7 @@ mod tests {
                 let within = if at_the_head { payload.len().min(40) } else { payload.len() };
                 let at = at.index(within);
                 payload[at] ^= xor;
-                if let Ok((_, chunks)) = decode(*kind, &payload) {
+                if let Ok((_, chunks, _)) = decode(*kind, &payload) {
                     prop_assert!(chunks.iter().all(|c| c.times().count() == c.events.to_usize()));
                 }
             }

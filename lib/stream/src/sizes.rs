@@ -4,6 +4,7 @@ use st_model::num::Exact;
 use std::io::Read;
 
 use super::error::{Error, ErrorKind, check_first};
+use super::expansion::Expansion;
 use super::frame::FrameReader;
 use super::kind::FrameKind;
 use super::options::WriteOptions;
@@ -45,7 +46,7 @@ pub fn times_size(column: &Column) -> Option<(u64, u64)> {
     let mut parts: Vec<_> = column.chunks.iter().flat_map(|c| joined.push((0, 0), c.clone())).collect();
     parts.extend(joined.take());
     let payloads: Option<Vec<_>> =
-        parts.iter().map(|(owner, chunks)| series::encode(*owner, chunks)).collect();
+        parts.iter().map(|(owner, chunks)| Some(series::encode(*owner, chunks)?.0)).collect();
     let stored: usize = payloads?.iter().map(Vec::len).sum();
     let raw: usize = column.chunks.iter().map(|c| column::encode((0, 0), c).len()).sum();
     (stored > 0).then(|| (stored.to_u64(), raw.to_u64()))
@@ -63,7 +64,7 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
     (&mut from).take(want).read_to_end(&mut preamble).map_err(|e| start(ErrorKind::Read(e)))?;
     check_first(&preamble).map_err(start)?;
     let mut frames = FrameReader::new(from, want, 0);
-    let mut out = Vec::new();
+    let (mut out, times) = (Vec::new(), Expansion::default());
     loop {
         let frame = match frames.next() {
             Err(e) if e.is_truncated() && options.partial => return Ok(out),
@@ -71,11 +72,17 @@ pub fn frame_sizes(mut from: impl Read, options: ReadOptions) -> Result<Vec<Fram
         };
         let kind = frame.kind()?;
         let stored = frame.stored.len().to_u64();
-        let expanded = match kind {
+        let (expanded, asked) = match kind {
             Some(k) if k.joins_times() => frame.decode(k, |payload| series::expanded(k, payload))?,
-            Some(k) => frame.payload(k)?.len().to_u64(),
-            None => stored,
+            Some(k) => frame.asked_payload(k).map(|(payload, asked)| (payload.len().to_u64(), asked))?,
+            None => (stored, 0),
         };
+        if let Some(k) = kind.filter(|_| asked > 0) {
+            times.read(stored);
+            if !times.asks(asked) {
+                return Err(frame.fault(ErrorKind::TooLarge(k)));
+            }
+        }
         let name = kind.map_or_else(|| format!("kind {}", frame.number), |k| k.to_string());
         out.push(FrameSize { kind: name, stored, expanded });
         if kind == Some(FrameKind::End) {

@@ -69,11 +69,11 @@ impl Times {
                 column.clock = frame.decode(kind, column::decode_clock)?.1;
                 continue;
             }
-            let (_, chunks) = frame.chunks(kind)?;
+            let (_, chunks, asked) = frame.chunks(kind)?;
             // Of others it is known before they are expanded, and has been counted by who has read them.
             let coded = kind.joins_times() || frame.has_coded_times();
             let bytes = chunks.iter().map(|chunk| (chunk.gaps.len() + chunk.durations.len()).to_u64()).sum();
-            if coded && count && !self.of.holds(bytes) {
+            if coded && count && !(self.of.holds(bytes) && self.of.asks(asked)) {
                 return Err(frame.fault(ErrorKind::TooLarge(kind)));
             }
             if !follow(&column, &chunks) {
@@ -248,7 +248,7 @@ mod tests {
         let mut chunks: Vec<Chunk> =
             (1..=i64::from(events)).filter_map(|n| writer.push(10 * n, 10 * n + 1)).collect();
         chunks.extend(writer.flush());
-        StoredFrame::stored(FrameKind::Times, crate::series::encode(owner, &chunks).unwrap())
+        StoredFrame::stored(FrameKind::Times, crate::series::encode(owner, &chunks).unwrap().0)
     }
 
     #[test]
@@ -262,6 +262,19 @@ mod tests {
             let told = more.column().unwrap_err();
             assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Times)), "{told}");
         }
+    }
+
+    #[test]
+    fn times_ask_for_what_they_have_paid_for_and_no_further() {
+        let exact = times(1000, 0);
+        let frame = &exact.frames[0].1;
+        let asked = frame.chunks(FrameKind::Times).unwrap().2;
+        let room = crate::expansion::may_ask(frame.stored.len().to_u64()) - asked;
+        assert!(exact.of.asks(room) && exact.column().is_ok());
+        let more = times(1000, 0);
+        assert!(more.of.asks(room + 1));
+        let told = more.column().unwrap_err();
+        assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Times)), "{told}");
     }
 
     #[test]

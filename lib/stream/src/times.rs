@@ -9,6 +9,7 @@ use std::io::{self, Error, ErrorKind::InvalidData};
 
 use super::bytes::{put_bytes, put_u64};
 use super::column;
+use super::expansion::may_ask;
 use super::mixing::{Chance, Coder, Decoder, Encoder, INPUTS, Mixer, Weights};
 use st_model::varint;
 
@@ -61,18 +62,19 @@ pub(super) fn compress(payload: &[u8]) -> Option<Vec<u8>> {
     (gaps.is_empty() && durations.is_empty()).then(|| coder.finish())
 }
 
-/// The payload of a frame; at most `limit` bytes of it.
-pub(super) fn expand(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
+/// The payload of a frame, at most `limit` bytes of it, and how many bits were coded by their chances.
+pub(super) fn expand(packed: &[u8], limit: usize) -> io::Result<(Vec<u8>, u64)> {
     let invalid = || Error::from(InvalidData);
     let Parts { head, events, rest } = parts(packed).ok_or_else(invalid)?;
     let mut coder = Decoder::new(rest);
+    let most = may_ask(packed.len().to_u64());
     let mut model = Model::new(events);
     let (mut gaps, mut durations) = (Vec::new(), Vec::new());
     for _ in 0..events {
         put_u64(&mut gaps, model.code(&mut coder, 0));
         put_u64(&mut durations, model.code(&mut coder, 0));
         // What ends early would go on with zeros, for as many events as are stated.
-        if gaps.len() + durations.len() > limit || coder.is_over() {
+        if gaps.len() + durations.len() > limit || coder.is_over() || coder.asked() > most {
             return Err(invalid());
         }
     }
@@ -82,7 +84,7 @@ pub(super) fn expand(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     let mut out = head.to_vec();
     put_bytes(&mut out, &gaps);
     out.extend_from_slice(&durations);
-    Ok(out)
+    Ok((out, coder.asked()))
 }
 
 /// Number of binary digits.
@@ -222,7 +224,7 @@ mod tests {
         fn times_come_back(v in proptest::collection::vec((number(), number()), 0..300)) {
             let payload = payload(&v);
             let packed = compress(&payload).unwrap();
-            prop_assert_eq!(expand(&packed, payload.len()).unwrap(), payload.clone());
+            prop_assert_eq!(expand(&packed, payload.len()).unwrap().0, payload.clone());
             prop_assert!(payload.len() < 30 || expand(&packed, payload.len() / 2).is_err());
         }
 

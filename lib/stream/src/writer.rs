@@ -237,7 +237,8 @@ impl<W: Write> Writer<W> {
     }
 
     fn series(&mut self, owner: Owner, chunks: Vec<Chunk>) -> io::Result<()> {
-        let plan = self.plans.next(FrameKind::Column, 0, self.level(FrameKind::Column));
+        let events = chunks.iter().map(|c| u64::from(c.events)).sum();
+        let plan = self.plans.series(events, self.level(FrameKind::Column));
         self.add(true, Of::Other, Work::Series(owner, chunks, plan))
     }
 

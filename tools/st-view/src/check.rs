@@ -24,7 +24,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let budget = args.input.steps.budget();
     let width = Screen::of(out).width;
     each(args, |_, section| {
-        budget.spend(&section, None, 1)?;
+        budget.spend_reading(&section)?;
         let calls = section.threads.iter().map(|t| t.lanes.calls).fold(0u64, u64::saturating_add);
         let amount = Amount::Things("calls", calls);
         let progress = (calls >= MANY).then(|| args.talk.progress("st-view", "checking", amount));

@@ -5,6 +5,7 @@ use st_model::calls::CallTable;
 use st_model::ints::Sealed;
 use st_model::ranklist::RankList;
 use st_model::section::Section;
+use st_model::steps::Budget;
 use st_model::tree::Item;
 
 /// A rank that makes a call a hundred times, and then waits for three requests.
@@ -39,6 +40,25 @@ fn steps_are_of_the_order_of_calls() {
     assert_eq!(many.steps(None), (0..1000).map(|rank| of(&[rank])).sum::<u64>());
     let thread = &section.threads[0];
     assert!(!section.fewer_calls(thread, 3, 101) && section.fewer_calls(thread, 3, 102));
+}
+
+#[test]
+fn calls_with_few_parameters_that_are_only_gone_through_are_less_than_a_step() {
+    let of = |name: &str, words: &[i64]| {
+        let mut r = RankRecorder::new(0, Options::default());
+        r.open_thread(0);
+        let site = r.sites.label("here");
+        let symbol = r.symbol(CallTable::builtin().by_name(name).unwrap().id, site, 0);
+        for i in 0..8_000 {
+            r.record(0, symbol, words, 10 * i, 10 * i + 1);
+        }
+        r.finish("host")
+    };
+    let reads = |section: &Section, most: u64| Budget::new(most).spend_reading(section).is_ok();
+    let (bare, send) = (of("MPI_Comm_rank", &[0, 0]), of("MPI_Send", &[3, 0, 1, 7, 0]));
+    assert!(bare.steps(None) >= 8_000 && send.steps(None) >= 8_000);
+    assert!(reads(&bare, 3_100) && !reads(&bare, 2_000));
+    assert!(reads(&send, 9_100) && !reads(&send, 8_000));
 }
 
 #[test]

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use super::{InForce, OBJECTS, Of, SITES, TABLES, Writer};
+use crate::column::{self, Owner};
 use crate::derived::{self, Derived};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::expansion::ASKED_EACH;
 use crate::frame::StoredFrame;
 use crate::kind::FrameKind;
-use crate::packer::{Work, level_of};
+use crate::packer::{ASKED_COLUMN, ASKED_EVENT, Work, level_of};
 use crate::reader::Reader;
 use crate::stored::Stored;
+use st_model::columns::Chunk;
+use st_model::num::Exact as _;
 
 /// Bytes of a section's exact times, as stored, with which its sketches may not be needed; there is no need to look at more.
 const HELD: usize = 1 << 24;
@@ -48,13 +52,19 @@ impl<W: Write> Writer<W> {
                     if level_of(FrameKind::Column, level) != self.level(FrameKind::Column) =>
                 {
                     self.hold(from, kind, &frame, &mut held)?;
-                    let (owner, chunks) = frame.chunks(kind)?;
+                    let (owner, chunks, _) = frame.chunks(kind)?;
                     chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
                 }
                 Some(
                     kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times | FrameKind::Clock),
                 ) => {
                     self.hold(from, kind, &frame, &mut held)?;
+                    if let Some((owner, chunks)) = self.unpaid(kind, &frame)? {
+                        chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
+                        // Those of the thread that follow may be copied again.
+                        self.settle()?;
+                        continue;
+                    }
                     let work = self.recoded(frame, kind, level)?;
                     self.add(true, Of::Other, work)?;
                 }
@@ -74,6 +84,23 @@ impl<W: Write> Writer<W> {
             }
         }
         Ok(sections)
+    }
+
+    /// Exact times that ask a reader for more than this stream may, beside what it has: each of many streams may ask for as much.
+    fn unpaid(&mut self, kind: FrameKind, frame: &StoredFrame) -> Result<Option<(Owner, Vec<Chunk>)>, Error> {
+        let each = match kind {
+            FrameKind::Times => ASKED_EVENT,
+            FrameKind::Column if frame.has_coded_times() => ASKED_COLUMN,
+            _ => return Ok(None),
+        };
+        let invalid = |source| frame.fault(ErrorKind::Payload { frame: kind, source });
+        let events = column::decode_head(&mut &frame.stored[..]).map_err(invalid)?.1.events;
+        if !self.plans.beyond(u64::from(events).saturating_mul(each)) {
+            return Ok(None);
+        }
+        let (owner, chunks, asked) = frame.chunks(kind)?;
+        let paid = frame.stored.len().to_u64().saturating_mul(ASKED_EACH);
+        Ok((asked > paid).then_some((owner, chunks)))
     }
 
     /// Keeps exact times with which the sketches of the section that comes may not be needed, unless there are too many.
