@@ -39,7 +39,7 @@ pub struct Finding {
     pub parts: u64,
     /// Of several waits that are told of together: the place of those who wait and of those who are waited for, of each.
     pub together: Vec<(u32, u32)>,
-    /// Ranks that it costs time, ascending, each with what it waits there for whomever, ns: 0 where the matter is no wait.
+    /// Ranks that it costs time, ascending, each with what it waits or polls there for whomever, ns: 0 where the matter is neither.
     pub victims: Vec<(u32, u64)>,
     /// Who is at fault, most first, each with its part of the cost, ns.
     pub culprits: Vec<(At, u64)>,
@@ -165,7 +165,8 @@ impl Analysis {
         let own = all.time.saturating_sub(waited).saturating_sub(all.polling);
         let of = |matter, cost, (count, bytes), has: fn(&PlaceTotals) -> u64| {
             let who = ranks.iter().filter(|(_, t)| has(t) > 0);
-            let mut victims: Vec<(u32, u64)> = who.map(|(rank, _)| (*rank, 0)).collect();
+            let polls = |t: &PlaceTotals| if matter == Matter::Polling { t.polling } else { 0 };
+            let mut victims: Vec<(u32, u64)> = who.map(|(rank, t)| (*rank, polls(t))).collect();
             victims.sort_unstable();
             let culprits = victims.iter().map(|(rank, _)| (At { rank: *rank, place }, 0)).collect();
             let found = Finding { cost, count, bytes, place, victims, culprits, ..Finding::of(matter) };

@@ -5,5 +5,7 @@ mod causes;
 mod kept;
 mod planted;
 mod predict;
+mod reasons;
+mod room;
 mod simulator;
 mod waits;
