@@ -8,6 +8,7 @@
 mod ahead;
 mod analysis;
 mod calls;
+mod chain;
 mod cursor;
 mod delays;
 mod efficiency;
