@@ -7,6 +7,7 @@ use st_model::num::{Exact as _, saturate};
 
 use crate::analysis::{Analysis, PlaceTotals, RankTotals};
 use crate::matter::Matter;
+use crate::noise::Noise;
 use crate::own;
 use crate::waits::{At, Sum, WaitKind, Waits};
 
@@ -45,6 +46,8 @@ pub struct Finding {
     pub culprits: Vec<(At, u64)>,
     /// What the first of them computes more than the others.
     pub excess: Option<Excess>,
+    /// That it is due to few computations that are much longer than usual.
+    pub noise: Option<Noise>,
 }
 
 impl Finding {
@@ -52,9 +55,22 @@ impl Finding {
     #[must_use]
     pub fn of(matter: Matter) -> Self {
         let (victims, culprits) = (Vec::new(), Vec::new());
-        let (place, together, excess) = (u32::MAX, Vec::new(), None);
+        let (place, together, excess, noise) = (u32::MAX, Vec::new(), None, None);
         let (cost, count, bytes) = (0, 0, 0);
-        Self { matter, cost, count, bytes, place, places: 1, parts: 1, together, victims, culprits, excess }
+        Self {
+            matter,
+            cost,
+            count,
+            bytes,
+            place,
+            places: 1,
+            parts: 1,
+            together,
+            victims,
+            culprits,
+            excess,
+            noise,
+        }
     }
 
     /// Of waits: the place of those who wait, and of those who are waited for; of several that are told of together all of them.
@@ -100,6 +116,7 @@ impl Analysis {
             before.entry(at.place).or_default().push((at.rank, totals));
         }
         let mut all = self.waiting(&before);
+        self.find_noise(&mut all);
         let mut waited: HashMap<u32, u64> = HashMap::new();
         for ((_, at), sum) in &self.waits.victims {
             *waited.entry(at.place).or_default() += sum.ns;

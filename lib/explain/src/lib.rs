@@ -23,6 +23,7 @@ mod lengths;
 mod matter;
 mod meetings;
 mod messages;
+mod noise;
 mod operations;
 mod order;
 mod own;
@@ -54,6 +55,7 @@ pub use joined::joined;
 pub use kept::{Explains, Kept};
 pub use lengths::Few;
 pub use matter::Matter;
+pub use noise::Noise;
 pub use own::{LONG, SHORT};
 pub use path::{OnPath, Path, Stay};
 pub use phases::{

@@ -3,6 +3,7 @@
 
 mod causes;
 mod kept;
+mod noise;
 mod planted;
 mod predict;
 mod reasons;
