@@ -10,15 +10,14 @@ mod whole;
 use std::collections::BTreeMap;
 
 use st_cli::counted;
-use st_model::num::{Exact, float};
+use st_model::num::{Exact, float, rounded};
 use st_model::sites::CallSites;
 
 use self::alone::{Alone, Before};
 use self::pairs::{Found, Pair, Sure, pairs};
-use self::rows::ns_cell;
 use self::whole::Whole;
 use crate::judge::{Apart, Judged, Known, Side, Usual, adjusted, is_enough, judge};
-use crate::table::grouped;
+use crate::table::{Cell, grouped};
 use crate::times::{Phases, Sample, Times};
 
 /// Of all places of a comparison without a difference, none is taken for one in so many of a hundred comparisons.
@@ -423,4 +422,8 @@ impl Changes {
         }
         parts.join(", ")
     }
+}
+
+fn ns_cell(ns: Option<f64>) -> Cell {
+    ns.map_or_else(Cell::none, |ns| Cell::ns(rounded(ns).into()))
 }

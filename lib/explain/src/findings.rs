@@ -7,7 +7,6 @@ use st_model::num::{Exact as _, saturate};
 
 use crate::analysis::{Analysis, PlaceTotals, RankTotals};
 use crate::matter::Matter;
-use crate::noise::Noise;
 use crate::own;
 use crate::waits::{At, Sum, WaitKind, Waits};
 
@@ -19,6 +18,19 @@ pub struct Excess {
     /// How much longer it is than the others' mean, ns; no more than the rank computes longer in all, for others may do
     /// the same work before another call.
     pub ns: u64,
+}
+
+/// Computations that are much longer than usual, for which others wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Noise {
+    /// How many.
+    pub times: u64,
+    /// On how many ranks.
+    pub ranks: u64,
+    /// How much longer than usual they are in the mean, ns.
+    pub ns: u64,
+    /// Operations at the place of a rank.
+    pub of: u64,
 }
 
 /// One thing that costs time.

@@ -48,14 +48,13 @@ mod waits;
 pub use analysis::{Analysis, Called, Message, PlaceTotals, RankTotals, Thread, Unmatched, Waited};
 pub use delays::{Cost, Delays, whole_ns};
 pub use efficiency::Efficiency;
-pub use findings::{Excess, Finding, has_short_waits};
+pub use findings::{Excess, Finding, Noise, has_short_waits};
 pub use folding::{Folding, Unkept};
 pub use gathered::gathered;
 pub use joined::joined;
 pub use kept::{Explains, Kept};
 pub use lengths::Few;
 pub use matter::Matter;
-pub use noise::Noise;
 pub use own::{LONG, SHORT};
 pub use path::{OnPath, Path, Stay};
 pub use phases::{

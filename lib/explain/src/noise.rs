@@ -7,23 +7,10 @@ use foldhash::fast::FixedState;
 use st_model::num::{Exact as _, saturate};
 
 use crate::analysis::Analysis;
-use crate::findings::Finding;
+use crate::findings::{Finding, Noise};
 use crate::matter::Matter;
 use crate::timeline::{Near, Timeline};
 use crate::waits::{At, WaitKind};
-
-/// Computations that are much longer than usual, for which others wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Noise {
-    /// How many.
-    pub times: u64,
-    /// On how many ranks.
-    pub ranks: u64,
-    /// How much longer than usual they are in the mean, ns.
-    pub ns: u64,
-    /// Operations at the place of a rank.
-    pub of: u64,
-}
 
 /// A computation is much longer than usual if it takes more than so many times the median of its rank before calls of its place, which is
 /// known after so many: twice as long is no spread of equal work.

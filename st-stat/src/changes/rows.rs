@@ -1,9 +1,9 @@
 //! Changes as a table.
 
-use st_model::num::{Exact as _, rounded};
+use st_model::num::Exact as _;
 use st_model::sites::CallSites;
 
-use super::{Change, Changes};
+use super::{Change, Changes, ns_cell};
 use crate::calls::{SITE, site_cells};
 use crate::table::{Cell, Column, Table};
 
@@ -95,8 +95,4 @@ fn columns() -> Vec<(Column, Shown)> {
     ];
     all.extend(SITE.map(|c| (c, Always)));
     all
-}
-
-pub(super) fn ns_cell(ns: Option<f64>) -> Cell {
-    ns.map_or_else(Cell::none, |ns| Cell::ns(rounded(ns).into()))
 }
