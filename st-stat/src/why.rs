@@ -1,5 +1,6 @@
 //! What makes a program slow: findings, most costly first.
 
+mod rows;
 mod words;
 
 use std::cmp::Reverse;
@@ -104,7 +105,11 @@ fn write(
         let well = if whole { "all is well: nothing costs" } else { "nothing of what is there costs" };
         return writeln!(out, "{well} more than 1 % of the time (--all shows the rest)");
     }
-    for ((f, cause), few) in findings.iter().zip(&words.causes).zip(words.few.iter().chain(repeat(&None))) {
+    let shown = if all { findings.len() } else { findings.len().min(MOST) };
+    let causes = words.causes.iter().chain(repeat(&None));
+    for ((f, cause), few) in
+        findings.iter().take(shown).zip(causes).zip(words.few.iter().chain(repeat(&None)))
+    {
         let cost = if f.cost == 0 {
             [String::new(), String::new()]
         } else {
@@ -119,8 +124,8 @@ fn write(
             writeln!(out, "{line}")?;
         }
     }
-    if findings.len() > MOST {
-        writeln!(out, "\n… and {} more (--format csv)", findings.len() - MOST)?;
+    if findings.len() > shown {
+        writeln!(out, "\n… and {} more (--all, --format csv)", findings.len() - shown)?;
     }
     Ok(())
 }

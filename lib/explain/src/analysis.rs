@@ -97,6 +97,8 @@ pub struct Analysis {
     pub window: usize,
     /// What each thread does when, in the order of ranks, if causes are looked for.
     pub(crate) timelines: Vec<Timeline>,
+    /// Numbers of the nodes of ranks, of which these are known.
+    pub(crate) nodes: HashMap<u32, u32, FixedState>,
     /// Threads that have times: their ranks, and their indices in the sections.
     pub lanes: Vec<(u32, u32)>,
     /// Each wait of [`crate::analyse_each`] and [`crate::analyse_all`], in no particular order.

@@ -20,6 +20,19 @@ pub struct Excess {
     pub ns: u64,
 }
 
+/// Computations that are much longer than usual, for which others wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Noise {
+    /// How many.
+    pub times: u64,
+    /// On how many ranks.
+    pub ranks: u64,
+    /// How much longer than usual they are in the mean, ns.
+    pub ns: u64,
+    /// Operations at the place of a rank.
+    pub of: u64,
+}
+
 /// One thing that costs time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
@@ -39,12 +52,14 @@ pub struct Finding {
     pub parts: u64,
     /// Of several waits that are told of together: the place of those who wait and of those who are waited for, of each.
     pub together: Vec<(u32, u32)>,
-    /// Ranks that it costs time, ascending, each with what it waits there for whomever, ns: 0 where the matter is no wait.
+    /// Ranks that it costs time, ascending, each with what it waits or polls there for whomever, ns: 0 where the matter is neither.
     pub victims: Vec<(u32, u64)>,
     /// Who is at fault, most first, each with its part of the cost, ns.
     pub culprits: Vec<(At, u64)>,
     /// What the first of them computes more than the others.
     pub excess: Option<Excess>,
+    /// That it is due to few computations that are much longer than usual.
+    pub noise: Option<Noise>,
 }
 
 impl Finding {
@@ -52,9 +67,22 @@ impl Finding {
     #[must_use]
     pub fn of(matter: Matter) -> Self {
         let (victims, culprits) = (Vec::new(), Vec::new());
-        let (place, together, excess) = (u32::MAX, Vec::new(), None);
+        let (place, together, excess, noise) = (u32::MAX, Vec::new(), None, None);
         let (cost, count, bytes) = (0, 0, 0);
-        Self { matter, cost, count, bytes, place, places: 1, parts: 1, together, victims, culprits, excess }
+        Self {
+            matter,
+            cost,
+            count,
+            bytes,
+            place,
+            places: 1,
+            parts: 1,
+            together,
+            victims,
+            culprits,
+            excess,
+            noise,
+        }
     }
 
     /// Of waits: the place of those who wait, and of those who are waited for; of several that are told of together all of them.
@@ -100,6 +128,7 @@ impl Analysis {
             before.entry(at.place).or_default().push((at.rank, totals));
         }
         let mut all = self.waiting(&before);
+        self.find_noise(&mut all);
         let mut waited: HashMap<u32, u64> = HashMap::new();
         for ((_, at), sum) in &self.waits.victims {
             *waited.entry(at.place).or_default() += sum.ns;
@@ -165,7 +194,8 @@ impl Analysis {
         let own = all.time.saturating_sub(waited).saturating_sub(all.polling);
         let of = |matter, cost, (count, bytes), has: fn(&PlaceTotals) -> u64| {
             let who = ranks.iter().filter(|(_, t)| has(t) > 0);
-            let mut victims: Vec<(u32, u64)> = who.map(|(rank, _)| (*rank, 0)).collect();
+            let polls = |t: &PlaceTotals| if matter == Matter::Polling { t.polling } else { 0 };
+            let mut victims: Vec<(u32, u64)> = who.map(|(rank, t)| (*rank, polls(t))).collect();
             victims.sort_unstable();
             let culprits = victims.iter().map(|(rank, _)| (At { rank: *rank, place }, 0)).collect();
             let found = Finding { cost, count, bytes, place, victims, culprits, ..Finding::of(matter) };

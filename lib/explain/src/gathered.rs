@@ -1,10 +1,11 @@
 //! What costs little by itself, as at each of many call sites, and much together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use st_model::num::Exact as _;
 
 use crate::findings::{Finding, sort};
+use crate::matter::Matter;
 use crate::places::Places;
 use crate::waits::At;
 
@@ -24,17 +25,19 @@ pub fn gathered(findings: &[Finding], places: &Places) -> Vec<Finding> {
     all
 }
 
-/// Findings as one, at the place that costs most.
+/// Findings as one, at the place that costs most. None of them is several that are told of together, unless these are at one place.
 pub(crate) fn together(group: &[&Finding]) -> Option<Finding> {
-    // What is waited at a place stands in each of its findings, one for each place of those who are waited for.
-    let mut of_place: BTreeMap<u32, (u64, &Finding)> = BTreeMap::new();
+    let mut of_place: BTreeMap<u32, u64> = BTreeMap::new();
+    // What is waited at a place stands in each of its findings of a kind, one for each place of those who are waited for.
+    let mut waits: BTreeMap<(Matter, u32), &[(u32, u64)]> = BTreeMap::new();
     for f in group {
-        of_place.entry(f.place).or_insert((0, f)).0 += f.cost;
+        *of_place.entry(f.place).or_default() += f.cost;
+        waits.entry((f.matter, f.place)).or_insert(&f.victims);
     }
-    let (place, _) = of_place.iter().max_by_key(|(place, (cost, _))| (*cost, u32::MAX - **place))?;
+    let (place, _) = of_place.iter().max_by_key(|(place, cost)| (**cost, u32::MAX - **place))?;
     let mut victims: BTreeMap<u32, u64> = BTreeMap::new();
-    for (_, f) in of_place.values() {
-        f.victims.iter().for_each(|(rank, ns)| *victims.entry(*rank).or_default() += ns);
+    for (rank, ns) in waits.into_values().flatten() {
+        *victims.entry(*rank).or_default() += ns;
     }
     let mut culprits: BTreeMap<u32, (At, u64)> = BTreeMap::new();
     for (at, ns) in group.iter().flat_map(|f| &f.culprits) {
@@ -42,6 +45,9 @@ pub(crate) fn together(group: &[&Finding]) -> Option<Finding> {
     }
     let mut culprits: Vec<(At, u64)> = culprits.into_values().collect();
     culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
+    // Waits of several kinds may lie between two places.
+    let mut met = BTreeSet::new();
+    let together = group.iter().flat_map(|f| f.between()).filter(|between| met.insert(*between));
     Some(Finding {
         cost: group.iter().map(|f| f.cost).sum(),
         count: group.iter().map(|f| f.count).sum(),
@@ -49,7 +55,7 @@ pub(crate) fn together(group: &[&Finding]) -> Option<Finding> {
         place: *place,
         places: of_place.len().to_u64(),
         parts: group.iter().map(|f| f.parts).sum(),
-        together: group.iter().flat_map(|f| f.between()).collect(),
+        together: together.collect(),
         victims: victims.into_iter().collect(),
         culprits,
         ..Finding::of(group.first()?.matter)
@@ -61,7 +67,6 @@ mod tests {
     use st_model::calls::{CallId, CallTable, names};
 
     use super::*;
-    use crate::matter::Matter;
     use crate::waits::WaitKind;
     use st_model::explanation::Place;
 
@@ -107,5 +112,13 @@ mod tests {
             ..Finding::of(Matter::Wait(WaitKind::Barrier))
         };
         assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn who_waits_at_a_place_for_several_reasons_waits_for_each() {
+        let kinds = [WaitKind::Barrier, WaitKind::AllToAll, WaitKind::Barrier];
+        let all = kinds.map(|kind| Finding { matter: Matter::Wait(kind), ..wait(0, [3, 0], 30) });
+        let found = together(&all.each_ref()).map(|f| (f.cost, f.places, f.victims));
+        assert_eq!(found, Some((90, 1, vec![(0, 200), (9, 20)])));
     }
 }

@@ -229,7 +229,10 @@ impl Keeping<'_> {
     fn other(&self, f: &Finding) -> Option<Other> {
         let matter = f.matter.number()?;
         let whole = room(f.cost, self.time).max(12);
-        let ranks: Vec<(u32, u64)> = f.culprits.iter().map(|(at, _)| (at.rank, 1)).collect();
+        let ranks: Vec<(u32, u64)> = match f.matter {
+            Matter::Polling => f.victims.iter().map(|(rank, ns)| (*rank, (*ns).max(1))).collect(),
+            _ => f.culprits.iter().map(|(at, _)| (at.rank, 1)).collect(),
+        };
         let spread = Spread::of(&ranks, whole, self.ranks);
         Some(Other { matter, place: f.place, cost: f.cost, count: f.count, bytes: f.bytes, spread })
     }

@@ -192,7 +192,15 @@ impl Kept {
         let slow = matter.is_reason() || matter == Matter::LateEnd;
         let culprits = ranks.iter().map(|rank| (At { rank: *rank, place }, if slow { cost } else { 0 }));
         let culprits = culprits.collect();
-        let victims = if slow { Vec::new() } else { ranks.iter().map(|rank| (*rank, 0)).collect() };
+        let victims = match matter {
+            _ if slow => Vec::new(),
+            Matter::Polling => {
+                let mut polls = spread.parts(cost);
+                polls.sort_unstable();
+                polls
+            }
+            _ => ranks.iter().map(|rank| (*rank, 0)).collect(),
+        };
         let of = Finding::of(matter);
         self.findings.push(Finding { cost, count, bytes, place, victims, culprits, ..of });
     }

@@ -1,119 +1,25 @@
 //! What is waited for in messages under way, which `st_match` follows: the cause of each end's wait, and messages in the wrong
 //! order.
 
+mod ends;
+
 use std::collections::{HashMap, VecDeque};
 
-use foldhash::fast::FixedState;
-use st_match::graph::{COMPLETED, POSTED};
 use st_match::messages::Messages as UnderWay;
 use st_match::{Channel, NO_MESSAGE};
 use st_model::event::Completed;
 use st_model::num::Exact as _;
 
+pub(crate) use self::ends::{By, Suspect};
+use self::ends::{Receive, Send, Suspects, kind};
 use crate::ahead::{Ahead, Deed, Outgoing};
 use crate::analysis::Message;
 use crate::own::SHORT;
 use crate::pending_calls::{CallNumber, Cause, Certainty, Ledger, Older, Reason, Visit};
 use crate::predict::{RunStep, Sending};
 use crate::progress::{Progress, needs_both};
-use crate::throttled::{LONG_SEND, Throttled};
+use crate::throttled::Throttled;
 use crate::waits::{Sum, Wait, WaitKind};
-
-/// Waits of a call and those after it that are in the wrong order if an older message is received before their rank sends
-/// anything.
-#[derive(Debug)]
-struct Suspects {
-    thread: u32,
-    since: u64,
-    waits: HashMap<(Wait, bool), Sum, FixedState>,
-    /// The same one by one, by their numbers, if each wait is kept.
-    each: Vec<(u32, bool)>,
-}
-
-/// A call's wait for its sender while an older message was there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Suspect<'a> {
-    pub(crate) wait: &'a Wait,
-    /// The send that it waits for.
-    pub(crate) cause: &'a Cause,
-    /// Its thread, and its number on that.
-    pub(crate) thread: u32,
-    pub(crate) call: u64,
-    /// Number of the wait, if each is kept.
-    pub(crate) number: Option<u32>,
-}
-
-/// What depends on when a message is received.
-#[derive(Default, Debug)]
-struct Watch {
-    suspects: Option<Suspects>,
-    /// Calls that still send, and that will be in the wrong order if this one is received before their rank sends anything.
-    by: Vec<CallNumber>,
-}
-
-/// The call that completes an end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum By {
-    /// It has not been read yet.
-    Unknown,
-    Call(CallNumber),
-    /// The call that sends or receives, which completes nothing else, and does not end before this. Most do: they need no
-    /// entry among the calls under way.
-    Itself {
-        exit: i64,
-    },
-    /// None: its request is freed.
-    Nobody,
-}
-
-impl By {
-    /// Whether [`Progress`] hears, or has heard, of the call that completes it.
-    fn is_told(self) -> bool {
-        matches!(self, Self::Unknown | Self::Call(_))
-    }
-}
-
-#[derive(Debug)]
-struct Send {
-    serial: u64,
-    cause: Cause,
-    /// Number of the call that sends it, on its thread.
-    call: u64,
-    by: By,
-    watch: Option<Box<Watch>>,
-    /// Its rank, by number, if it is one that is read.
-    to: u32,
-    received: bool,
-    /// What it carries; below 0 if that is not known.
-    bytes: i64,
-    /// It is a message: no access to a window.
-    message: bool,
-    /// Libraries keep it until it is received.
-    short: bool,
-    /// Nothing more is to be said of it.
-    done: bool,
-}
-
-#[derive(Debug)]
-struct Receive {
-    posted: Cause,
-    by: By,
-    /// Number of the call that posts it, on its thread.
-    call: u64,
-    /// The call that has waited for the message before this one took it.
-    probe: Option<CallNumber>,
-    /// Nothing more is to be said of it.
-    done: bool,
-}
-
-/// Why the receive of a channel waits for its send.
-fn kind(channel: &Channel) -> WaitKind {
-    match channel.tag {
-        POSTED => WaitKind::LatePost,
-        COMPLETED => WaitKind::EarlyWait,
-        _ => WaitKind::LateSender,
-    }
-}
 
 /// No rank.
 const NOBODY: u32 = u32::MAX;
@@ -124,8 +30,7 @@ pub(crate) struct Messages {
     under_way: UnderWay<Send, Receive>,
     /// Sends by the number of the rank that they are for, in the order of time: the first has not been received.
     unreceived: Vec<VecDeque<(u32, u64)>>,
-    /// By the thread that sends, and the number of the rank that the messages are for.
-    throttled: HashMap<(u32, u32), Vec<Throttled>, FixedState>,
+    throttled: Throttled,
     serial: u64,
     progress: Progress,
     pub(crate) cancelled: u64,
@@ -189,13 +94,10 @@ impl Messages {
             done: false,
         };
         if let (By::Itself { .. } | By::Call(_), Some(to)) = (by, to)
-            && visit.exit.saturating_sub(visit.enter) >= LONG_SEND
             && send.message
             && !sync
         {
-            let (serial, enter, exit) = (self.serial, visit.enter, visit.exit);
-            let long = Throttled { serial, enter, exit, within: 0, after: 0, last: None };
-            self.throttled.entry((visit.thread, to)).or_default().push(long);
+            self.throttled.send(visit, to, self.serial);
         }
         let id = self.under_way.send(visit.thread, channel, send);
         let sending = Sending {
@@ -412,11 +314,8 @@ impl Messages {
         let (to, serial, both_done) = (send.to, send.serial, send.done);
         let moves = send.message && needs_both(send.bytes) && send.by.is_told();
         let thread = posted.thread;
-        if send.message
-            && !self.throttled.is_empty()
-            && let Some(long) = self.throttled.get_mut(&(send.cause.thread, to))
-        {
-            long.iter_mut().for_each(|send| send.hear(serial, posted));
+        if send.message {
+            self.throttled.hear(send.cause.thread, to, serial, posted);
         }
         if let Some(each) = self.each.as_mut().filter(|_| channel.tag >= NO_MESSAGE) {
             let received = match by {
@@ -464,17 +363,6 @@ impl Messages {
         }
     }
 
-    /// What a send that was complete before its receive was posted has waited for.
-    fn was_throttled(&mut self, from: u32, to: u32, serial: u64) -> Option<Reason> {
-        let long = self.throttled.get_mut(&(from, to))?;
-        let at = long.iter().position(|send| send.serial == serial)?;
-        let send = long.swap_remove(at);
-        if long.is_empty() {
-            self.throttled.remove(&(from, to));
-        }
-        send.reason()
-    }
-
     /// Tells of a send that has met its receive and is complete.
     fn settle_send(&mut self, id: u32, ledger: &mut Ledger) {
         let Some((send, met, receive)) = self.under_way.met_by_send(id) else { return };
@@ -497,11 +385,11 @@ impl Messages {
                 if moves {
                     self.progress.complete(serial, call, true, ledger);
                 }
-                let throttled = self.was_throttled(own.thread, to, serial);
+                let throttled = self.throttled.reason(own.thread, to, serial);
                 ledger.give(call, true, if waited { Some(reason) } else { throttled });
             }
             By::Itself { exit } => {
-                let throttled = self.was_throttled(own.thread, to, serial);
+                let throttled = self.throttled.reason(own.thread, to, serial);
                 let waited = if exit > posted.at { Some(reason) } else { throttled };
                 waited.into_iter().for_each(|reason| ledger.finish(own, call, exit, reason));
             }

@@ -112,6 +112,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
         nodes: nodes(section, &mut hosts),
     };
     let known: Vec<Known<'_>> = sections.iter().map(known).collect();
+    found.nodes = known.iter().flat_map(|known| &known.nodes).map(|(rank, node)| (*rank, *node)).collect();
     // Ranks of clusters lie between each other.
     let mut ranks: Vec<(u32, usize)> = sections
         .iter()

@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 use st_model::num::{Exact as _, float, narrow, saturate};
 
 use crate::analysis::Analysis;
+use crate::chain::Chain;
 use crate::findings::Finding;
 use crate::matter::Matter;
 use crate::timeline::{Near, Timeline};
@@ -23,10 +24,6 @@ const MESSAGES: u64 = 4;
 /// Delays that come by chance go from rank to rank as well, but now this way, now that way.
 const CHAINED: f64 = 0.4;
 const DIRECTED: f64 = 0.9;
-
-/// Who waits, and then computes for less than one part in so many of that before it is waited for no longer, hands on a delay: it has had no
-/// turn.
-const TURN: u64 = 16;
 
 /// Of so many other ranks one at most does not wait while one does not, in the mean, where ranks run one after another whatever else.
 const OTHERS: f64 = 8.0;
@@ -75,12 +72,14 @@ impl Analysis {
         Some(Finding { cost, culprits: all.collect(), ..Finding::of(Matter::Serialised) })
     }
 
+    /// *Cost:* O(waits · log waits).
     fn shape(&self) -> Shape {
         // Other threads of a rank wait while it computes.
         let lines: Vec<&Timeline> =
             self.timelines.chunk_by(|a, b| a.rank == b.rank).filter_map(|of_rank| of_rank.first()).collect();
         let mut pairs: HashMap<(u32, u32, u32), [u64; 2], FixedState> = HashMap::default();
         let (mut chained, mut all) = (0, 0_u64);
+        let chains: Vec<Chain<'_>> = self.timelines.iter().map(|line| Chain::of(&line.waits)).collect();
         for line in &lines {
             let mut near = Near::default();
             for wait in &line.waits {
@@ -89,12 +88,7 @@ impl Analysis {
                 let ns = long(wait.enter, wait.until);
                 let pair = (place, line.rank.min(by.rank), line.rank.max(by.rank));
                 pairs.entry(pair).or_default()[usize::from(line.rank < by.rank)] += ns;
-                let first = by.waits.partition_point(|w| w.until <= wait.enter);
-                let meanwhile = by.waits[first..].iter().take_while(|w| w.enter < wait.until);
-                for w in meanwhile {
-                    let waits = long(w.enter.max(wait.enter), w.until.min(wait.until));
-                    chained += if long(w.until, wait.until) >= waits / TURN { waits } else { 0 };
-                }
+                chained += chains[wait.by.to_usize()].within(wait.enter, wait.until);
                 all += ns;
             }
         }

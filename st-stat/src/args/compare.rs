@@ -28,6 +28,9 @@ the machine is not quiet. Then the first run is the mean of all these. With two 
 from them. They are taken to differ at each call site by no less than at the median call site, and by 1.8 %. Ranks that wait very differently, but in each run alike, \
 are no chance then: what takes a fiftieth beside three runs that agree is found.
 
+Where calls are slower and no computation is, a line names the rank that computes longer alone, by 5 % and at least four times as much as any other; of more than 64 ranks, \
+of which sums of neighbours are kept, these.
+
 The run as a whole is judged by itself, by the time of a rank from MPI_Init to MPI_Finalize: where it takes longer by more than equal runs differ, a line says so, \
 and --threshold counts it, too. Equal runs are taken to differ by up to 95 %, and with --base by three \
 to seven standard deviations of these runs (fewer, the more there are), beside which a tenth weighs as much as two runs.

@@ -16,8 +16,14 @@ Examples:
 Each finding is two lines: what it costs, what it is and on which ranks; then where, what most of it is due to, through chains of ranks that \
 wait for each other, and how sure that is. A cost is time that ranks spend waiting or in calls, as a share of the time that all ranks have (see \"Time\" in \
 st-intro(7)). Besides waits there are polling; latency (calls that carry at most 1 KiB, with waits for messages of less than 20 µs in the mean), bandwidth (32 KiB and more), files, one-sided access and MPI \
-itself, which are the calls' own time; leaks of requests, and of objects where they come with the steps of the run; ranks that are slow wherever they compute (slow rank), or run one after another though all compute alike (serialised), which cost all waits that are due to that, told of there and nowhere else; more ranks on a node than processors (crowded: it costs what ranks lacked one while they computed, at least, for one that waits in a call and asks again and again is ready to run, too), or ranks whose processors others have (no processor), by what the \
-kernel counts; ranks that come to MPI_Finalize last, while the others have nothing to do (late end: then all shares are of the time with that added). Call sites of one function that each cost less than 1 % are told of together, and what half of that is due to: a call site, or ranks before many of them (not where exact times have been folded). Findings need exact times of all calls (st-record without --merge), or what st-merge and st-cluster have kept of them when they folded these \
+itself, which are the calls' own time; leaks of requests, and of objects where they come with the steps of the run; ranks that are slow wherever they compute (slow rank), as all ranks of a node may be (slow node), or run one after another though all compute alike (serialised), which cost all waits that are due to that, of the 20 most costly findings that are waits, told of there and nowhere else, and a slow rank also the tests of others that find nothing where it hardly tests itself and they do for no longer than it computes longer; more ranks on a node than processors (crowded: it costs what ranks lacked one while they computed, at least, for one that waits in a call and asks again and again is ready to run, too), or ranks whose processors others have (no processor), by what the \
+kernel counts; ranks that come to MPI_Finalize last, while the others have nothing to do (late end: then all shares are of the time with that added). A rank is slow that computes a tenth longer than the others in the mean, and so at three call sites or more that have nine tenths of its computation, with \
+no more than three quarters of what it computes longer at one of them; a node with several ranks is, if these do so in the mean beside those of other nodes, and each of \
+them computes longer than these in the mean by a twentieth. Imbalance at barriers and operations from all to all is \
+noise, if three quarters of it or more are waits for single computations that take more than twice the median of their rank there (of 20 or more, and no more than a tenth of them do), and longer than that by as much as is waited, to a quarter; if these \
+are three or more, come in a tenth of the operations at most and not after as many calls each time, and no rank has more than two thirds of it: other programs or the system take processors so, and so does what a program does rarely on one rank or another. \
+Where ranks come last by turns more often it is an imbalance that moves, as is all such where exact times have been folded. \
+Call sites of one function that each cost less than 1 % are told of together, and what half of that is due to: a call site, or ranks before many of them (not where exact times have been folded). Text has the 20 most costly findings, with --all all, CSV and JSON all; what waits are due to is said of the first 20. Findings need exact times of all calls (st-record without --merge), or what st-merge and st-cluster have kept of them when they folded these \
 (--waits there): then costs are exact, which ranks have a part in them is right to 4.5 % or means of many, and calls' own time of less than \
 0.1 % of the run at a call site is left out, which is said. Without either only what per-rank sums tell is said.
 
@@ -118,7 +124,7 @@ pub struct Explaining {
 #[derive(ClapArgs, Clone, Debug)]
 #[command(after_long_help = WHY)]
 pub struct WhyArgs {
-    /// Say also what costs less than 1 % of the run
+    /// Say also what costs less than 1 % of the run, and in text more than the 20 most costly findings
     #[arg(long)]
     pub all: bool,
     /// Names of call sites.

@@ -1,7 +1,11 @@
 //! Findings in words.
 
+use std::collections::BTreeMap;
+
 use st_cli::counted;
-use st_explain::{At, Delays, Excess, Explains, Few, Finding, Matter, SHORT, WaitKind, has_short_waits};
+use st_explain::{
+    At, Delays, Excess, Explains, Few, Finding, Matter, Noise, SHORT, WaitKind, has_short_waits,
+};
 use st_match::leaks::{What, made_by};
 use st_model::calls::names;
 use st_model::header::SIMULATED;
@@ -9,12 +13,11 @@ use st_model::num::{Exact as _, saturate};
 use st_model::rank_times::rank_times;
 use st_model::sites::CallSites;
 
-use crate::calls::site_cells;
-use crate::causes::{Cause, activity, most};
+use crate::causes::{Cause, most};
 use crate::explain::{Explained, computed_before};
-use crate::table::{Cell, Column, Table, bytes, duration, grouped, ranks};
+use crate::table::{Cell, bytes, duration, grouped, ranks};
 
-/// Findings that people are shown at most, and whose causes are looked for.
+/// Findings that people are shown at most unless they ask for all, and whose causes are looked for: that takes time at each wait.
 pub(super) const MOST: usize = 20;
 
 /// The part of the most that is due to one rank by which those that are alike differ at most: parts are kept to 4.5 %.
@@ -31,9 +34,9 @@ const UNTIL_END: &str = "the run until the last rank's end";
 
 /// Findings of a trace, and what is said of them.
 pub(super) struct Words<'a> {
-    explained: &'a Explained,
-    told: &'a dyn Explains,
-    sites: &'a CallSites,
+    pub(super) explained: &'a Explained,
+    pub(super) told: &'a dyn Explains,
+    pub(super) sites: &'a CallSites,
     time: u64,
     /// How long ranks have nothing to do until the last one ends, ns; 0 unless it is told of.
     beyond: u64,
@@ -109,12 +112,12 @@ impl Words<'_> {
     }
 
     /// What a finding's share is of.
-    fn base(&self, f: &Finding) -> &'static str {
+    pub(super) fn base(&self, f: &Finding) -> &'static str {
         if self.is_of_whole(f) { WHOLE } else { self.common_base() }
     }
 
     /// Function and place.
-    fn place(&self, number: u32) -> String {
+    pub(super) fn place(&self, number: u32) -> String {
         let (function, site) = self.explained.place(number, self.sites);
         match site {
             Some(site) => format!("{function} ({})", self.sites.describe(site)),
@@ -123,7 +126,7 @@ impl Words<'_> {
     }
 
     /// Whom a finding blames.
-    fn culprits(f: &Finding) -> Vec<u32> {
+    pub(super) fn culprits(f: &Finding) -> Vec<u32> {
         let parts: Vec<(u32, u64)> = f.culprits.iter().map(|(at, ns)| (at.rank, *ns)).collect();
         most(&parts)
     }
@@ -135,7 +138,7 @@ impl Words<'_> {
     }
 
     /// Who waits: without those that are waited for, too, if the others wait for most of the time, or it is one alone that is waited for.
-    fn victims(f: &Finding) -> Vec<u32> {
+    pub(super) fn victims(f: &Finding) -> Vec<u32> {
         let (apart, all) = (Self::apart(f), most(&f.victims));
         let waited = |ranks: &[u32]| {
             let among = f.victims.iter().filter(|(rank, _)| ranks.binary_search(rank).is_ok());
@@ -189,6 +192,7 @@ impl Words<'_> {
                 WaitKind::EarlyScan => format!("serialised: {waiting} for {who} before"),
                 WaitKind::LatePost => format!("late post: {waiting} for {who} to post a window"),
                 WaitKind::EarlyWait => format!("early wait: {waiting} for the accesses of {who}"),
+                _ if f.noise.is_some() => Self::noisy(f),
                 WaitKind::Barrier | WaitKind::AllToAll if self.moves(f) => {
                     let n = grouped(f.culprits.len().to_u64());
                     format!("imbalance that moves: {n} ranks come last, now one, now another")
@@ -236,7 +240,7 @@ impl Words<'_> {
                 "recording paused: what {who} {} then is not in the trace",
                 if culprits.len() == 1 { "does" } else { "do" }
             ),
-            Matter::SlowRank | Matter::Serialised => Self::of_reason(f, &waiting, &culprits),
+            Matter::SlowRank | Matter::Serialised => self.of_reason(f, &waiting, &culprits),
             Matter::LateEnd => {
                 let end = if culprits.len() == 1 { "ends" } else { "end" };
                 format!("late end: {who} {end} last, and the others have nothing to do until then")
@@ -244,8 +248,17 @@ impl Words<'_> {
         }
     }
 
+    /// What waits for computations that are rarely longer are.
+    fn noisy(f: &Finding) -> String {
+        let [times, ranks] = f.noise.map_or([0; 2], |noise| [noise.times, noise.ranks]);
+        let (times, ranks) = (counted(times, "computation"), counted(ranks, "rank"));
+        format!(
+            "noise: {times} of {ranks}, now of one, now of another, take much longer than usual, and the others wait"
+        )
+    }
+
     /// What waits that have one reason are.
-    fn of_reason(f: &Finding, waiting: &str, culprits: &[u32]) -> String {
+    fn of_reason(&self, f: &Finding, waiting: &str, culprits: &[u32]) -> String {
         if f.matter == Matter::Serialised {
             let mut chain: Vec<u32> = most(&f.victims).into_iter().chain(culprits.iter().copied()).collect();
             chain.sort_unstable();
@@ -256,7 +269,39 @@ impl Words<'_> {
             1 => ["", "computes", "it does"],
             _ => ["s", "compute", "they do"],
         };
-        format!("slow rank{s}: {waiting} for {}, which {which} longer wherever {do_so}", ranks(culprits))
+        // Tests are at no two places.
+        let waiting = match f.together.is_empty() {
+            true => format!("{} again and again", waiting.replace("wait", "test")),
+            false => waiting.to_owned(),
+        };
+        match self.nodes(culprits) {
+            nodes if nodes.is_empty() => {
+                format!(
+                    "slow rank{s}: {waiting} for {}, which {which} longer wherever {do_so}",
+                    ranks(culprits)
+                )
+            }
+            nodes => format!(
+                "slow node{}: {waiting} for {}, all of {}, which compute longer wherever they do",
+                if nodes.len() == 1 { "" } else { "s" },
+                ranks(culprits),
+                nodes.join(", ")
+            ),
+        }
+    }
+
+    /// The nodes whose ranks these are, where they are all of several nodes' with several ranks each, but not of all nodes.
+    pub(super) fn nodes(&self, slow: &[u32]) -> Vec<&str> {
+        let mut hosts: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (host, ranks) in self.explained.sections.iter().flat_map(|section| &section.hosts) {
+            hosts.entry(host).or_default().extend(ranks.iter());
+        }
+        let is_slow = |rank: &u32| slow.binary_search(rank).is_ok();
+        let all = hosts.len();
+        let nodes: Vec<(&str, Vec<u32>)> =
+            hosts.into_iter().filter(|(_, ranks)| ranks.iter().any(is_slow)).collect();
+        let whole = nodes.len() < all && nodes.iter().all(|(_, of)| of.len() > 1 && of.iter().all(is_slow));
+        nodes.into_iter().filter(|_| whole).map(|(host, _)| host).collect()
     }
 
     fn leaked(&self, f: &Finding, who: &str) -> String {
@@ -363,11 +408,7 @@ impl Words<'_> {
         {
             text = format!("{text}, for {}", self.place(first.place));
         }
-        if let Some(Few { waits, ns, calls }) = few {
-            let part = Cell::percent(ns.min(f.cost).into(), f.cost.into()).text;
-            let [waits, calls] = [waits, calls].map(grouped);
-            text = format!("{text}; {part} in {waits} of {calls} calls");
-        }
+        text.push_str(&Self::how_often(f, few));
         if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f))
             && self.makes_late(f, excess.ns)
         {
@@ -399,6 +440,19 @@ impl Words<'_> {
         format!("{text}{}{base} ({})", Self::pace(f), self.sure(f))
     }
 
+    /// In how few calls most is waited, and how much longer than usual those who are late compute.
+    fn how_often(f: &Finding, few: Option<Few>) -> String {
+        let few = few.map_or_else(String::new, |Few { waits, ns, calls }| {
+            let part = Cell::percent(ns.min(f.cost).into(), f.cost.into()).text;
+            let [waits, calls] = [waits, calls].map(grouped);
+            format!("; {part} in {waits} of {calls} calls")
+        });
+        let noise = f.noise.map_or_else(String::new, |Noise { ns, of, .. }| {
+            format!("; {} longer than usual in the mean, of {} operations", duration(ns), grouped(of))
+        });
+        few + &noise
+    }
+
     /// Whether ranks end late since they compute so much longer before the end: by half of it at least.
     fn makes_late(&self, f: &Finding, ns: u64) -> bool {
         let early = self.told.ranks().saturating_sub(f.culprits.len().to_u64());
@@ -423,7 +477,7 @@ impl Words<'_> {
         })
     }
 
-    fn sure(&self, f: &Finding) -> &'static str {
+    pub(super) fn sure(&self, f: &Finding) -> &'static str {
         let waits = self.told.waits();
         let unsure = match self.explained.whole.header.clock.source.as_str() {
             SIMULATED => "unsure: on paper no rank waits for others",
@@ -434,6 +488,9 @@ impl Words<'_> {
                 if waits.violations * 100 > waits.total().count =>
             {
                 unsure
+            }
+            Matter::SlowRank if f.together.is_empty() => {
+                "measured, but for whom they test: by how long, and that it hardly does"
             }
             Matter::Wait(_) | Matter::LateEnd | Matter::SlowRank | Matter::Serialised => "measured",
             Matter::Polling | Matter::Queued | Matter::Paused => "measured",
@@ -447,87 +504,5 @@ impl Words<'_> {
                 "the calls' own time, and waits that no message tells of"
             }
         }
-    }
-
-    /// Findings, one a row.
-    pub(super) fn table(&self, findings: &[Finding]) -> Table {
-        let columns = vec![
-            Column::left("kind", "kind"),
-            Column::right("cost", "cost_ns", 0),
-            Column::right("share", "share_percent", 0),
-            Column::left("ranks", "ranks"),
-            Column::right("victims", "victims", 0),
-            Column::left("what", "what"),
-            Column::left("cause", "cause"),
-            Column::left("of ranks", "cause_ranks"),
-            Column::right("due to it", "cause_percent", 0),
-            Column::tail("place", "place"),
-            Column::tail("where", "where"),
-            Column::right("sites", "sites", 0),
-            Column::left("sure", "sure"),
-            Column::left("share of", "share_of"),
-        ];
-        let row = |(f, cause): (&Finding, Option<&Cause>)| {
-            let kind = match f.matter {
-                Matter::Wait(kind) => kind.name(),
-                Matter::Polling => "polling",
-                Matter::Latency => "latency",
-                Matter::Bandwidth => "bandwidth",
-                Matter::Files => "files",
-                Matter::OneSided => "one-sided",
-                Matter::Inside => "MPI itself",
-                Matter::LeakedRequests => "leaked requests",
-                Matter::LeakedObjects => "leaked objects",
-                Matter::Crowded { .. } => "crowded",
-                Matter::Queued => "no processor",
-                Matter::Paused => "recording paused",
-                Matter::SlowRank => "slow rank",
-                Matter::Serialised => "serialised",
-                Matter::LateEnd => "late end",
-            };
-            let excess = f.excess.map(|e| e.at.place);
-            let culprit = cause.map(|c| c.place).or(excess).or(f.culprits.first().map(|(at, _)| at.place));
-            let numbers = |ranks: &[u32]| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-            let [what, of, part] = match cause {
-                None => [Cell::none(), Cell::none(), Cell::none()],
-                Some(c) => [
-                    Cell::text(activity(self.explained, c.place, c.what)),
-                    Cell::text(numbers(&c.ranks)),
-                    Cell::percent(c.part[0].into(), c.part[1].into()),
-                ],
-            };
-            let site = |number: u32, others: usize| {
-                let (function, site) = self.explained.place(number, self.sites);
-                let [_, place] = site_cells(site, self.sites);
-                let at = format!("{function} {}", if site.is_some() { &place.text } else { "" });
-                Cell::text(match others {
-                    0 => at.trim_end().to_owned(),
-                    n => format!("{} and {} others", at.trim_end(), grouped(n.to_u64())),
-                })
-            };
-            let others = cause.map_or(0, |c| c.places.saturating_sub(1));
-            vec![
-                Cell::text(kind),
-                Cell::ns(f.cost.into()),
-                self.share(f),
-                Cell::text(numbers(&Self::culprits(f))),
-                Cell::count(match f.matter {
-                    Matter::LateEnd => self.told.ranks().saturating_sub(f.culprits.len().to_u64()),
-                    Matter::Wait(_) | Matter::SlowRank => Self::victims(f).len().to_u64(),
-                    _ => f.victims.len().to_u64(),
-                }),
-                Cell::text(self.what(f)),
-                what,
-                of,
-                part,
-                culprit.map_or_else(Cell::none, |place| site(place, others)),
-                site(f.place, 0),
-                Cell::count(f.places),
-                Cell::text(self.sure(f)),
-                Cell::text(self.base(f)),
-            ]
-        };
-        let causes = self.causes.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-        Table { columns, rows: findings.iter().zip(causes).map(row).collect(), total: None }
     }
 }

@@ -25,4 +25,5 @@ mod sizes;
 mod summary;
 mod timeline;
 mod times;
+mod why;
 mod width;

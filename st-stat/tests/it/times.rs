@@ -358,7 +358,8 @@ fn call_sites_of_one_line_are_apart_in_one_build_and_counted_in_others() {
 }
 
 fn write(path: &Path, sections: Vec<Section>) {
-    let header = Header { world: 8, program: "app".into(), ..Header::default() };
+    let last = sections.iter().flat_map(|s| s.ranks.iter()).max().unwrap_or(0);
+    let header = Header { world: 8.max(last + 1), program: "app".into(), ..Header::default() };
     let trace = Trace { header, sections, level: 0, ..Trace::default() };
     let mut file = std::fs::File::create(path).unwrap();
     st_stream::write(&trace, &mut file, WriteOptions { level: 0 }).unwrap();
@@ -418,6 +419,19 @@ fn a_rank_that_computes_longer_alone_is_named_where_others_wait_for_it() {
     assert!(text.contains("rank 3 computes ") && text.contains(" longer before MPI_Irecv"), "{text}");
     let (text, _) = said([run(1.0), run(1.0)], &["--time"]).unwrap();
     assert!(!text.contains("computes"), "{text}");
+}
+
+#[test]
+fn of_more_ranks_than_are_kept_apart_neighbours_are_named() {
+    let run = |factor| with_slow(Kernel::Stencil2d, 128, 200, &[Slow { rank: 67, factor }]);
+    let (text, _) = said([run(1.0), run(1.3)], &["--time"]).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("ranks 66, 67 compute ") && text.contains(" together longer before MPI_Irecv"),
+        "{text}"
+    );
+    let (text, _) = said([run(1.0), run(1.0)], &["--time"]).unwrap();
+    assert!(!text.contains(" compute "), "{text}");
 }
 
 #[test]

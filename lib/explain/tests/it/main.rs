@@ -3,7 +3,10 @@
 
 mod causes;
 mod kept;
+mod noise;
 mod planted;
 mod predict;
+mod reasons;
+mod room;
 mod simulator;
 mod waits;

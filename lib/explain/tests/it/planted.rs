@@ -484,37 +484,6 @@ fn who_computes_between_the_ends_of_a_large_operation_holds_up_the_others() {
     }
 }
 
-/// Rank 0 sends messages that the library keeps as long as there is room for some, which rank 1 takes every 2 ms; of each eight one waits
-/// until so many before it have been taken, and nine are left.
-fn keeps_sending(soon: i64, elements: i64) -> Vec<Finding> {
-    let (mut machine, messages) = (Machine::new(2), 80);
-    let taken = |n: i64| (n + 1) * 2_000_000;
-    for n in 0..messages {
-        let enter = machine.now(0) + 1000;
-        let exit = if n > 0 && n % 8 == 0 { enter.max(taken(n - 9) + soon) } else { enter } + 1000;
-        let words = vec![("dest", vec![1]), ("count", vec![elements])];
-        machine.record(0, names::MPI_Send, 1, words, enter, exit);
-    }
-    (0..messages).for_each(|n| {
-        machine.record(1, names::MPI_Recv, 2, vec![("source", vec![0])], taken(n), taken(n) + 1000);
-    });
-    let sections = machine.finish().0;
-    of(&analyse(&sections, &|_| ()).unwrap(), Matter::Wait(WaitKind::LateReceiver))
-}
-
-#[test]
-fn a_sender_that_waits_for_room_waits_for_who_takes_its_messages() {
-    for elements in [700, 3000] {
-        let found = keeps_sending(5000, elements);
-        let [f] = &found[..] else { panic!("{found:?}") };
-        assert_eq!(f.culprits.iter().map(|(at, _)| at.rank).collect::<Vec<_>>(), [1]);
-        // Of nine sends all but the first, before which hardly any message was taken; each for eight messages.
-        assert!(f.count >= 7 && f.cost.abs_diff(16_000_000 * f.count) < 1_000_000 * f.count, "{f:?}");
-        // One that ends in the middle between two receives has waited for something else.
-        assert_eq!(keeps_sending(1_500_000, elements), []);
-    }
-}
-
 #[test]
 fn who_comes_late_to_a_call_on_a_file_is_waited_for_where_it_shows() {
     let program = |waits: bool| {

@@ -407,7 +407,15 @@ impl Machine {
     }
 
     /// The end of the program: its sections, and its waits.
-    pub(crate) fn finish(mut self) -> (Vec<Section>, BTreeMap<Key, i64>, History) {
+    pub(crate) fn finish(self) -> (Vec<Section>, BTreeMap<Key, i64>, History) {
+        self.finish_on(|_| "host")
+    }
+
+    /// The same, where ranks run on several hosts.
+    pub(crate) fn finish_on(
+        mut self,
+        host: impl Fn(usize) -> &'static str,
+    ) -> (Vec<Section>, BTreeMap<Key, i64>, History) {
         (0..self.ranks()).for_each(|me| self.wait(me, 99, |_| true));
         for me in 0..self.ranks() {
             let enter = self.enter(me);
@@ -416,7 +424,7 @@ impl Machine {
         self.look();
         let finish = |(i, mut r): (usize, Rank)| {
             r.column.chunks.extend(r.recorder.flush_columns().into_iter().map(|(_, chunk)| chunk));
-            let mut section = r.recorder.finish("host");
+            let mut section = r.recorder.finish(host(i));
             section.threads[0].columns = vec![(number(i), r.column)];
             section
         };

@@ -69,13 +69,14 @@ pub(super) struct All {
 }
 
 impl All {
-    fn number(
+    /// `made_on`: its communicator, which is looked for when it is met first.
+    fn number<'a>(
         &mut self,
         found: &Named<SharedObject>,
         label: String,
         before: Option<Opening>,
         trace: &Trace,
-        made_on: Option<&Named<Comm>>,
+        made_on: impl FnOnce() -> Option<&'a Named<Comm>>,
     ) -> u32 {
         let key = (found.name, label, before.is_some());
         if let Some(number) = self.numbers.get(&key) {
@@ -86,7 +87,7 @@ impl All {
         let has = |rank: &i64| u32::try_from(*rank).is_ok_and(|rank| trace.has(rank));
         let some =
             (!members.iter().all(|rank| has(&rank))).then(|| members.iter().filter(has).zip(0..).collect());
-        let (comm, group) = made_on.map_or((found.name, found.label()), |comm| (comm.name, comm.label()));
+        let (comm, group) = made_on().map_or((found.name, found.label()), |comm| (comm.name, comm.label()));
         self.each.push(Shared { label, members, comm, group, before, some });
         self.numbers.insert(key, number);
         number
@@ -195,13 +196,9 @@ impl Accesses {
         } else if let Some(slot) = names(Object::Win) {
             let index = one(event, &slot.name).unwrap_or(-1);
             if let Some(found) = Tables::find(&section.tables.wins, index, event.rank) {
-                let win = self.windows.number(
-                    found,
-                    found.label(),
-                    None,
-                    trace,
-                    made_on(found, &section.tables, event.rank),
-                );
+                let win = self.windows.number(found, found.label(), None, trace, || {
+                    made_on(found, &section.tables, event.rank)
+                });
                 self.window(call, trace, win, &mut told);
             }
         }
@@ -338,7 +335,7 @@ impl Accesses {
             let Some(found) = Tables::find(&tables.files, index, event.rank) else { return };
             let (path, mode) = (path(event, tables), opening(event));
             let handle =
-                self.files.number(found, path.clone(), None, trace, made_on(found, tables, event.rank));
+                self.files.number(found, path.clone(), None, trace, || made_on(found, tables, event.rank));
             self.open.insert(index, Open { path, mode, handle: Some(handle) });
             return told.end.push(Record::FileOpen { handle, mode });
         }
@@ -349,13 +346,9 @@ impl Accesses {
         let open = self.open.entry(index).or_insert_with(unknown);
         let handle = match open.handle {
             Some(handle) => handle,
-            None => self.files.number(
-                found,
-                open.path.clone(),
-                Some(open.mode),
-                trace,
-                made_on(found, tables, event.rank),
-            ),
+            None => self.files.number(found, open.path.clone(), Some(open.mode), trace, || {
+                made_on(found, tables, event.rank)
+            }),
         };
         open.handle = Some(handle);
         if one(event, "freefile").is_some() {
