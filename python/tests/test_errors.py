@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 
+import numpy as np
 import pytest
 import st
 from conftest import program, run
@@ -33,6 +34,10 @@ def test_texts_are_those_of_the_programs(traces, tmp_path):
     assert str(cut.value) == said(tmp_path / "cut.st")
     with pytest.raises(TypeError):
         st.open()
+    for steps in [-1, 1 << 64, "many", None]:
+        with pytest.raises(st.UsageError, match="^max_steps: "):
+            st.open(traces["fft"], max_steps=steps)
+    assert st.open(traces["fft"], symbols=str(tmp_path)).calls == st.open(traces["fft"]).calls
 
 
 def test_what_is_not_there_is_refused(traces):
@@ -51,12 +56,17 @@ def test_what_is_not_there_is_refused(traces):
         ({"ranks": [1 << 40]}, "^ranks: 1099511627776: ranks are whole numbers"),
         ({"ranks": []}, "^ranks: none is named"),
         ({"ranks": b"1"}, "^ranks: b'1' is neither"),
+        ({"functions": []}, "^functions: none is named"),
+        ({"sites": (name for name in [])}, "^sites: none is named"),
+        ({"sites": b"1"}, "^sites: b'1' is neither"),
         ({"phase": "a"}, "^phase: 'a' is no whole number"),
         ({"columns": 3}, "^columns: 3 is neither"),
     ]:
         with pytest.raises(st.UsageError, match=text):
             t.events(**asked)
     assert t.events(columns="rank").column_names == ["rank"]
+    site = t.events(columns="site")["site"][-1].as_py()
+    assert t.events(sites=np.int64(site)) == t.events(sites=site)
     with pytest.raises(ValueError, match="ranks: x"):
         t.events(ranks="x")
     with pytest.raises(st.UsageError, match="by"):

@@ -39,7 +39,7 @@ class Matrix(NamedTuple):
 
 def open(  # noqa: A001
     *paths: Path,
-    symbols: Sequence[Path] = (),
+    symbols: Union[Path, Iterable[Path]] = (),
     partial: bool = False,
     max_steps: int = 100_000_000,
     quiet: bool = False,
@@ -56,16 +56,23 @@ def open(  # noqa: A001
     if not paths:
         raise TypeError("st.open() needs the name of a trace")
     names = [os.fspath(path) for path in paths]
-    inner = _st.Trace(names, [os.fspath(path) for path in symbols], partial, max_steps, quiet)
+    places = [symbols] if isinstance(symbols, (str, os.PathLike)) else _several("symbols", symbols)
+    steps = _whole("max_steps", max_steps)
+    if steps is None or not 0 <= steps < 1 << 64:
+        raise _st.UsageError(f"max_steps: {max_steps!r}: steps are a whole number from 0")
+    inner = _st.Trace(names, [os.fspath(path) for path in places], partial, steps, quiet)
     return Trace(inner)
 
 
-def _texts(names: Optional[Names]) -> List[str]:
+def _texts(name: str, names: Optional[Names]) -> List[str]:
     if names is None:
         return []
-    if isinstance(names, (str, int)):
+    if isinstance(names, numbers.Integral):
         return [str(names)]
-    return [str(name) for name in names]
+    texts = [str(text) for text in _several(name, names)]
+    if not texts:
+        raise _st.UsageError(f"{name}: none is named; without {name} all are chosen")
+    return texts
 
 
 def _ranks(ranks: Optional[Ranks]) -> Union[str, List[int], None]:
@@ -171,8 +178,8 @@ class Trace:
             "ranks": _ranks(ranks),
             "start": _seconds("start", start),
             "end": _seconds("end", end),
-            "functions": _texts(functions),
-            "sites": _texts(sites),
+            "functions": _texts("functions", functions),
+            "sites": _texts("sites", sites),
             "phase": _whole("phase", phase),
         }
         wanted = None if columns is None else [str(column) for column in _several("columns", columns)]
@@ -239,8 +246,12 @@ class Trace:
         The columns are those that the command's manual page lists for CSV and JSON: texts, or numbers, which are whole (int64) but where some
         are not (double). Commands without such columns (report), and those that compare two traces (diff, mape), are st-stat's alone.
         """
-        types, *rows = [json.loads(line) for line in self._inner.stat([str(word) for word in command]).splitlines()]
+        types, *rows = [json.loads(line) for line in self._lines(command)]
         return pa.table({name: _column([row[name] for row in rows], number) for name, number in types.items()})
+
+    def _lines(self, command: Iterable[Any]) -> List[str]:
+        """What st-stat answers. Only line feeds end a line: names may hold what else Unicode takes for an end."""
+        return self._inner.stat([str(word) for word in command]).rstrip("\n").split("\n")
 
     def summary(self) -> Dict[str, Any]:
         """What the program did, at a glance: the columns of st-stat(1)."""
