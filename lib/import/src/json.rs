@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use st_model::calls::Object;
 use st_model::header::{Header, Step};
 use st_model::num::Exact as _;
+use st_model::objects::Type;
 use st_model::ranklist::RankList;
 use st_stream::json::read::error_class;
 use st_stream::json::tables::{self, Described};
@@ -197,6 +198,11 @@ fn define(object: Object, line: &Line, world: u32, to: &mut Importer) -> Result<
         Object::File => read_as(Definition::File, name, line)?,
         Object::Text => return Ok(()),
     };
+    if let Definition::Type(Type { size, .. }) = &what
+        && *size < 0
+    {
+        return Err(format!("size: {size} is below 0"));
+    }
     to.define(name, ranks, copy, what);
     Ok(())
 }

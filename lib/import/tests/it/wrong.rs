@@ -66,6 +66,9 @@ fn amounts_that_cannot_be_are_refused() {
         let error = read(&text).unwrap_err();
         assert!(error.starts_with("line 1: MPI_") && error.contains(part), "{text}\n{error}\n{part}");
     }
+    let kind = "{\"type\":\"x\",\"size\":-1}\n".to_owned();
+    let least = send("\"type\":\"x\",\"error\":\"MPI_ERR_OTHER\",\"bytes\":-9223372036854775808");
+    assert!(read(&(kind + &least)).unwrap_err().contains("line 1: size: -1 is below 0"));
     assert_eq!(words(&send("\"bytes\":800,\"type\":\"MPI_DOUBLE\""))[0], 100);
     assert_eq!(words(&send("\"bytes\":800,\"count\":100,\"type\":\"MPI_DOUBLE\""))[0], 100);
     assert_eq!(words(&send("\"bytes\":801"))[0], 801);
