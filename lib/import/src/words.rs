@@ -7,6 +7,7 @@ use st_model::calls::words::{find, found_nothing};
 use st_model::calls::{Meaning, Object, Row, Slot, names};
 use st_model::num::narrow;
 use st_model::values::{ANY_SOURCE, CANCELLED, NONE, NULL, PROC_NULL};
+use st_stream::json::plain;
 use st_stream::json::read::{Read, value};
 
 use crate::amounts::{self, Amounts, BYTES};
@@ -66,6 +67,9 @@ pub(crate) fn words(
     amounts.settle(numbers, left, out)?;
     if !failed {
         partners::check(shape, out, numbers)?;
+    }
+    if !failed && !partial {
+        partners::tags(shape, out)?;
     }
     from_any(row, out, left);
     let known = |key: &str| if key == BYTES { amounts::has_bytes(shape) } else { shape.knows(key) };
@@ -154,6 +158,7 @@ impl<N: Numbers> Making<'_, N> {
             // A number of the trace that it comes from, which says no more of it.
             self.left.add("objects of which no more than a number is known (null handles stand for them)", 1);
         }
+        self.no_code(slot, v)?;
         let negative = |word: i64| word < 0 && v.is_number() && amounts::counts(slot, field) && !self.failed;
         match value(self.row, slot, v) {
             Some(Read::Word(word)) if negative(word) => Err(format!("{word} is below 0")),
@@ -167,6 +172,23 @@ impl<N: Numbers> Making<'_, N> {
                 Ok(number)
             }
             None => Err(format!("{v} cannot be one")),
+        }
+    }
+
+    /// Refuses numbers that mean something else: below 0 stand codes of st's, which have names, and tags are ints.
+    fn no_code(&self, slot: &Slot, v: &Value) -> Result<(), String> {
+        let Some(word) = v.as_i64().filter(|_| !self.partial) else { return Ok(()) };
+        // What is undefined may be any number.
+        let undefined = self.failed || self.given.get("flag") == Some(&Value::Bool(false));
+        match slot.meaning {
+            Meaning::Rank | Meaning::Tag if !plain(slot, word).is_number() => {
+                Err(format!("{word} is none: what is no number has a name, as MPI_PROC_NULL or MPI_ANY_TAG"))
+            }
+            Meaning::Tag if word > i32::MAX.into() => Err(format!("{word} is above {}", i32::MAX)),
+            Meaning::Tag if word < 0 && slot.name != "rtag" && !slot.list && !undefined => {
+                Err(format!("{word} is below 0"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -242,6 +264,8 @@ impl<N: Numbers> Making<'_, N> {
             let place = places.get_mut(&request).and_then(Vec::pop);
             lists[0].push(narrow(place.ok_or("a request that the call does not wait for")?));
             for (slot, list) in of.iter().zip(&mut lists[1..]) {
+                let number = one.get(&slot.name).map_or(Ok(()), |v| self.no_code(slot, v));
+                number.map_err(|what| format!("{}: {what}", slot.name))?;
                 let word = match one.get(&slot.name).map(|v| value(self.row, slot, v)) {
                     None => NONE,
                     Some(Some(Read::Word(word)))

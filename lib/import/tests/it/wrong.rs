@@ -137,6 +137,40 @@ fn ranks_outside_of_the_communicator_are_refused() {
 }
 
 #[test]
+fn numbers_of_ranks_and_tags_are_no_codes() {
+    let receive =
+        |source: &str, tag: &str| call("MPI_Recv", &format!("\"bytes\":8,\"source\":{source},\"tag\":{tag}"));
+    let untagged = |tag: &str| send(&format!("\"bytes\":8,\"tag\":{tag}"));
+    let wait = |tag: &str| {
+        let told = format!("\"completed\":[{{\"request\":1,\"source\":0,\"tag\":{tag},\"bytes\":8}}]");
+        call("MPI_Wait", &format!("\"request\":1,{told}"))
+    };
+    for (text, part) in [
+        (receive("-1", "7"), "line 1: MPI_Recv: source: -1 is none: what is no number has a name"),
+        (receive("-2", "7"), "source: -2 is none"),
+        (receive("0", "-1"), "tag: -1 is none"),
+        (receive("0", "-5"), "tag: -5 is below 0"),
+        (untagged("-1"), "tag: -1 is none"),
+        (untagged("\"MPI_ANY_TAG\""), "tag: nothing is sent with MPI_ANY_TAG"),
+        (untagged("4294967301"), "tag: 4294967301 is above 2147483647"),
+        (wait("-1"), "completed: tag: -1 is none"),
+        (wait("4294967301"), "completed: tag: 4294967301 is above"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    for fine in [
+        receive("\"MPI_ANY_SOURCE\"", "\"MPI_ANY_TAG\""),
+        untagged("2147483647"),
+        wait("\"MPI_ANY_TAG\""),
+        // What a recorder prints of a tag that cannot be.
+        send("\"bytes\":8,\"tag\":-5,\"error\":\"MPI_ERR_TAG\""),
+    ] {
+        assert!(read(&fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
 fn requests_are_under_way_once_and_one_is_completed_where_one_can_be() {
     let receive = |request: &str, source: &str| {
         call("MPI_Irecv", &format!("\"source\":{source},\"bytes\":8,\"request\":\"{request}\"")) + "\n"
