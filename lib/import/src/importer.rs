@@ -169,6 +169,7 @@ impl Importer {
                 "ends of ranks that did not come to MPI_Finalize (as if they had)",
                 rank.is_endless().into(),
             );
+            left.add("ends of requests whose numbers are those of later ones", rank.again());
             take(rank.finish(host, clocks.remove(&number), &names))?;
         }
         Ok(left)

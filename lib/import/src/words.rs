@@ -147,6 +147,12 @@ impl<N: Numbers> Making<'_, N> {
             Some(v) => self.word(slot, field, v)?,
             None => self.missing(slot, field)?,
         };
+        let of_requests = field.length_of.as_deref() == Some("requests");
+        if let Some(length) = self.length(field).filter(|_| of_requests && !self.failed && !self.partial)
+            && word != length
+        {
+            return Err(format!("{word}, but requests has {length}"));
+        }
         if slot.meaning == Meaning::Flag && slot.name == "flag" {
             self.done = word != 0;
         }
@@ -162,6 +168,10 @@ impl<N: Numbers> Making<'_, N> {
         let negative = |word: i64| word < 0 && v.is_number() && amounts::counts(slot, field) && !self.failed;
         match value(self.row, slot, v) {
             Some(Read::Word(word)) if negative(word) => Err(format!("{word} is below 0")),
+            Some(Read::Word(number)) if slot.meaning == Meaning::Request && v.is_number() => {
+                self.numbers.numbered_request(number, field)?;
+                Ok(number)
+            }
             Some(Read::Word(word)) => Ok(word),
             Some(Read::Label(object, name)) => self.numbers.object(object, slot, name),
             Some(Read::Request(name)) => {
@@ -227,14 +237,19 @@ impl<N: Numbers> Making<'_, N> {
             Meaning::Times => 1,
             // A level that says nothing: 0 would say that recording was paused from there on.
             Meaning::Int if slot.name == "level" => 2,
-            Meaning::Int => match field.length_of.as_ref().map(|list| self.given.get(list)) {
-                Some(Some(Value::Array(all))) => narrow(all.len()),
-                Some(None) if self.given.contains_key("request") => 1,
-                _ => 0,
-            },
+            Meaning::Int => self.length(field).unwrap_or(0),
             Meaning::Position => return Err("is missing".into()),
         };
         Ok(word)
+    }
+
+    /// How long the list is whose length a field says.
+    fn length(&self, field: &Field) -> Option<i64> {
+        match self.given.get(field.length_of.as_ref()?) {
+            Some(Value::Array(all)) => Some(narrow(all.len())),
+            None if self.given.contains_key("request") => Some(1),
+            _ => None,
+        }
     }
 
     /// What a call completes: positions, sources, tags and bytes.

@@ -203,6 +203,41 @@ fn requests_are_under_way_once_and_one_is_completed_where_one_can_be() {
 }
 
 #[test]
+fn numbers_of_requests_are_those_under_way() {
+    let send =
+        |request: &str| call("MPI_Isend", &format!("\"dest\":0,\"bytes\":8,\"request\":{request}")) + "\n";
+    let twice = send("0") + &send("0");
+    for (text, part) in [
+        (twice.clone(), "line 2: MPI_Isend: request: 0 is under way"),
+        (send("\"a\"") + &send("0"), "line 2: MPI_Isend: request: 0 is under way"),
+        (send("5000000000"), "request: 5000000000 is no number of a request"),
+        (call("MPI_Wait", "\"request\":-5"), "requests: -5 is no number"),
+        (send("0") + &call("MPI_Waitall", "\"n\":5,\"requests\":[0]"), "n: 5, but requests has 1"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    assert!(read(&(send("0") + &call("MPI_Wait", "\"request\":0") + "\n" + &send("0"))).is_ok());
+    // A name gets another number.
+    let named = calls(&read(&(send("0") + &send("\"a\""))).unwrap().0[0]);
+    assert_eq!((named[1].1.last(), named[2].1.last()), (Some(&0), Some(&1)));
+    // So does what is received of a message that was probed, or the same.
+    let probed = call("MPI_Mprobe", "\"source\":0,\"request\":0,\"bytes\":8") + "\n";
+    let received = probed + &call("MPI_Imrecv", "\"request\":0,\"request2\":0,\"bytes\":8") + "\n";
+    assert!(read(&received).is_ok(), "{:?}", read(&received));
+    assert!(
+        read(&(received + &send("0"))).unwrap_err().contains("line 3: MPI_Isend: request: 0 is under way")
+    );
+    // A recorder that was paused has no completion, and another thread may complete it.
+    let header = "{\"header\":{\"world\":1}}\n".to_owned();
+    let end = "\n".to_owned() + &call("MPI_Finalize", "\"thread\":0");
+    let again = ("ends of requests whose numbers are those of later ones".to_owned(), 1);
+    assert_eq!(counted(&(header.clone() + &twice + &end)), [again]);
+    let other = call("MPI_Wait", "\"thread\":1,\"request\":0");
+    assert!(counted(&(header + &twice + &other + &end)).is_empty());
+}
+
+#[test]
 fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
     for (text, part) in [
         (
