@@ -83,7 +83,7 @@ impl Importer {
 
     /// Says on which node ranks are.
     pub fn host(&mut self, name: &str, ranks: impl IntoIterator<Item = u32>) {
-        self.hosts.extend(ranks.into_iter().map(|rank| (rank, name.to_owned())));
+        self.hosts.extend(ranks.into_iter().map(|rank| (rank, escaped(name))));
     }
 
     /// Says how a rank's clock was compared.
@@ -176,8 +176,13 @@ impl Importer {
     }
 }
 
+/// A text without what a terminal would obey.
+pub(crate) fn escaped(text: &str) -> String {
+    if text.contains(char::is_control) { text.escape_debug().to_string() } else { text.to_owned() }
+}
+
 /// The first text with a control character in values, which a terminal would obey.
-fn control<'v>(values: impl IntoIterator<Item = &'v Value>) -> Option<&'v str> {
+pub(crate) fn control<'v>(values: impl IntoIterator<Item = &'v Value>) -> Option<&'v str> {
     values.into_iter().find_map(|value| match value {
         Value::String(text) => Some(text.as_str()).filter(|text| text.contains(char::is_control)),
         Value::Array(all) => control(all),

@@ -17,7 +17,7 @@ use st_stream::json::tables::{self, Described};
 
 use crate::call::{Call, Site, Stop};
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, control};
 use crate::objects::Definition;
 
 /// Bytes of a line at most: the members of the world of two million ranks.
@@ -166,8 +166,10 @@ impl Lines {
         } else if has("site") {
             to.site(line)?;
         } else if let Some(object) = OBJECTS.into_iter().find(|o| tables::key(*o).is_some_and(has)) {
+            plain(line)?;
             define(object, line, world, to)?;
         } else if has("host") {
+            plain(line)?;
             to.host(label("host")?, ranks(line)?);
         } else if has("clock") {
             let (rank, clock) = tables::read_clock(line)?;
@@ -176,6 +178,14 @@ impl Lines {
             return Err("neither a call (\"call\") nor anything else that st-convert knows".into());
         }
         Ok(())
+    }
+}
+
+/// Refuses names with control characters, which a terminal would obey.
+fn plain(line: &Line) -> Result<(), String> {
+    match control(line.values()) {
+        Some(text) => Err(format!("{text:?} has a control character")),
+        None => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ use st_model::sites::SiteTable;
 use st_model::values::ANY_SOURCE;
 
 use crate::call::{Call, Site, Stop};
+use crate::importer::escaped;
 use crate::left::Left;
 use crate::numbers::Numbers;
 use crate::objects::{Definition, Definitions, Known};
@@ -185,7 +186,7 @@ impl Rank {
             settle(shape, &of, requests);
         } else {
             for key in call.parameters.keys().filter(|key| !is_common(key)) {
-                left.add(&format!("field {key} of {}, which st does not know", call.name), 1);
+                left.add(&format!("field {} of {}, which st does not know", escaped(key), call.name), 1);
             }
         }
         let symbol = self.recorder.symbol(id, site, call.error);
@@ -453,13 +454,13 @@ impl Numbers for Own<'_> {
             if let Definition::Comm(comm) = &*what
                 && comm.members.position(rank.into()).is_none()
             {
-                return Err(format!("{name} has not rank {rank} among its members"));
+                return Err(format!("{} has not rank {rank} among its members", escaped(name)));
             }
             return Ok(self.objects.enter(name, copy, &what, maker, to));
         }
         match predefined(object, name) {
             Some(what) => Ok(self.objects.enter(name, 0, &what, None, to)),
-            None => Err(format!("{name} is not described by a line before")),
+            None => Err(format!("{} is not described by a line before", escaped(name))),
         }
     }
 
@@ -470,7 +471,10 @@ impl Numbers for Own<'_> {
         if self.requests.has(name) {
             match &mut self.again {
                 Some(times) => *times = times.saturating_add(1),
-                None => return Err(format!("{name} is under way: no call has completed or freed it")),
+                None => {
+                    let name = escaped(name);
+                    return Err(format!("{name} is under way: no call has completed or freed it"));
+                }
             }
         }
         Ok(self.requests.begin(name, self.persistent))

@@ -11,6 +11,7 @@ use st_stream::json::plain;
 use st_stream::json::read::{Read, value};
 
 use crate::amounts::{self, Amounts, BYTES};
+use crate::importer::escaped;
 use crate::left::Left;
 use crate::numbers::Numbers;
 use crate::partners;
@@ -74,7 +75,7 @@ pub(crate) fn words(
     from_any(row, out, left);
     let known = |key: &str| if key == BYTES { amounts::has_bytes(shape) } else { shape.knows(key) };
     for key in given.keys().filter(|key| !known(key)) {
-        left.add(&format!("field {key} of {}, which has none", row.name), 1);
+        left.add(&format!("field {} of {}, which has none", escaped(key), row.name), 1);
     }
     Ok(())
 }

@@ -245,10 +245,23 @@ fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
             "line 1: MPI_Barrier: site: \"a\\u{1b}[31m\" has a control",
         ),
         (call("MPI_Barrier", r#""site":"a\u0000""#), "has a control character"),
+        (
+            "{\"comm\":\"a\\u001b\",\"members\":[0]}\n".to_owned() + &call("MPI_Init", "\"thread\":0"),
+            "line 1: \"a\\u{1b}\" has a control character",
+        ),
+        (
+            "{\"host\":\"a\\nX\",\"ranks\":[0]}\n".to_owned() + &call("MPI_Init", "\"thread\":0"),
+            "line 1: \"a\\nX\" has a control character",
+        ),
+        (call("MPI_Barrier", r#""comm":"a\u001b""#), "MPI_Barrier: comm: a\\u{1b} is not described"),
         (call(r"MPIX_a\nb", "\"thread\":0"), "call: MPIX_a\\nb is no function"),
     ] {
         let error = read(&text).unwrap_err();
         assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    for (name, why) in [("MPI_Barrier", "which has none"), ("MPIX_A", "which st does not know")] {
+        let field = format!("field \\u{{1b}}x of {name}, {why}");
+        assert_eq!(counted(&call(name, r#""\u001bx":1"#)), [(field, 1)]);
     }
     assert!(read(&("\u{feff}".to_owned() + &call("MPI_Barrier", "\"thread\":0"))).is_ok());
 }
