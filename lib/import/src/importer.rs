@@ -56,6 +56,11 @@ impl Importer {
         }
     }
 
+    /// Says, before the first call, that the source has all that the ranks did.
+    pub fn complete(&mut self) {
+        self.complete |= self.is_empty();
+    }
+
     /// Says what the name of an object stands for, on some ranks, or all, and which copy of equal objects it is. What is said first
     /// holds, and is asked for when a rank first names the object.
     pub fn define(&mut self, name: &str, ranks: Option<RankList>, copy: u32, what: Definition) {

@@ -38,6 +38,8 @@ pub struct Lines {
     pub steps: Vec<Step>,
     /// Its calls.
     pub importer: Importer,
+    /// A line has said what is known of the run.
+    told: bool,
 }
 
 /// A line as an object.
@@ -129,7 +131,7 @@ impl Lines {
     #[must_use]
     pub fn of(world: u32) -> Self {
         let header = Header { world, ..Header::default() };
-        Self { header, steps: Vec::new(), importer: Importer::new(world, false) }
+        Self { header, steps: Vec::new(), importer: Importer::new(world, false), told: false }
     }
 
     /// Reads lines.
@@ -153,14 +155,18 @@ impl Lines {
         } else if let Some(rank) = line.get("ended") {
             return stop(line, rank, to);
         } else if let Some(of) = line.get("header") {
-            if !to.is_empty() {
+            let mut header: Header =
+                serde_json::from_value(of.clone()).map_err(|e| format!("header: {e}"))?;
+            let complete = header.world == world;
+            header.world = world;
+            // Each of several files may have it.
+            if !to.is_empty() && (!self.told || self.header != header) {
                 return Err("header: behind calls".into());
             }
-            self.header = serde_json::from_value(of.clone()).map_err(|e| format!("header: {e}"))?;
-            if self.header.world == world {
-                *to = Importer::new(world, true);
+            if complete {
+                to.complete();
             }
-            self.header.world = world;
+            (self.header, self.told) = (header, true);
         } else if let Some(step) = line.get("step") {
             self.steps.push(serde_json::from_value(step.clone()).map_err(|e| format!("step: {e}"))?);
         } else if has("site") {

@@ -267,6 +267,16 @@ fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
 }
 
 #[test]
+fn a_header_keeps_what_is_described_and_may_be_repeated() {
+    let header = |program: &str| format!("{{\"header\":{{\"world\":1,\"program\":\"{program}\"}}}}\n");
+    let row = "{\"comm\":\"row\",\"members\":[0]}\n".to_owned();
+    let all = row + &header("app") + &call("MPI_Barrier", "\"comm\":\"row\"") + "\n";
+    assert!(read(&all).is_ok(), "{:?}", read(&all));
+    assert!(read(&(all.clone() + &header("app"))).is_ok());
+    assert!(read(&(all + &header("other"))).unwrap_err().contains("line 4: header: behind calls"));
+}
+
+#[test]
 fn calls_of_a_thread_that_overlap_are_refused() {
     let pair = |thread: u64, enter: i64| {
         let first = call("MPI_Barrier", r#""thread":0,"enter":1000,"exit":2000"#);
