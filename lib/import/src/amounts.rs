@@ -156,7 +156,8 @@ fn elements(bytes: i64, size: Option<i64>) -> Option<i64> {
     match size {
         None => Some(bytes),
         Some(0) => (bytes == 0).then_some(0),
-        Some(size) => (bytes % size == 0).then(|| narrow(bytes / size)),
+        // The size is untrusted: the least number divided by -1 is none.
+        Some(size) => (bytes.checked_rem(size)? == 0).then(|| narrow(bytes / size)),
     }
 }
 

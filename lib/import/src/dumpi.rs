@@ -117,6 +117,7 @@ pub fn read(
         inside: None,
         receives: HashSet::default(),
         comms: HashMap::default(),
+        duplicates: HashMap::default(),
     };
     each(from, |_, line| reading.line(line))?;
     if let Some(inside) = &reading.inside {
@@ -168,6 +169,8 @@ struct Reading<'a> {
     receives: HashSet<i64, FixedState>,
     /// Communicators of which the members are known: duplicates of the first two, by number.
     comms: HashMap<i64, String, FixedState>,
+    /// How many have been made of each, by name.
+    duplicates: HashMap<String, u64, FixedState>,
 }
 
 impl Reading<'_> {
@@ -203,6 +206,7 @@ impl Reading<'_> {
                 }
             }
             self.complete(row, inside, &mut parameters);
+            self.forget(inside);
             self.duplicate(row, inside, &mut parameters);
         }
         let times = Some((inside.enter, exit));
@@ -260,7 +264,7 @@ impl Reading<'_> {
                 let one = *all.first()?;
                 if row.kind == Kind::Receive {
                     self.receives.insert(one);
-                } else if matches!(row.kind, Kind::Send | Kind::SyncSend) {
+                } else if row.params.iter().any(|p| p.role == "newrequest") {
                     self.receives.remove(&one);
                 }
                 Some(request(one))
@@ -297,6 +301,22 @@ impl Reading<'_> {
         kind.into()
     }
 
+    /// The number of a communicator that is freed, or is made otherwise than those that are known, stands for another one.
+    fn forget(&mut self, inside: &Inside) {
+        let frees = ["MPI_Comm_free", "MPI_Comm_disconnect"].contains(&inside.name.as_str());
+        for (name, value) in &inside.given {
+            let made = name.starts_with("newcomm")
+                || name.starts_with("newintercomm")
+                || name == "comm_cart"
+                || name == "comm_graph";
+            if (made || (frees && name == "comm"))
+                && let Some(number) = named(value).0
+            {
+                self.comms.remove(&number);
+            }
+        }
+    }
+
     /// A duplicate has the members of what it is made of: all ranks count them alike.
     fn duplicate(&mut self, row: &Row, inside: &Inside, to: &mut Map<String, Value>) {
         if row.kind != Kind::Duplicate {
@@ -305,7 +325,9 @@ impl Reading<'_> {
         let made = inside.given.iter().find(|(name, _)| name == "newcomm").and_then(|(_, v)| named(v).0);
         let of = to.get("comm").and_then(Value::as_str).map(str::to_owned);
         let (Some(made), Some(of)) = (made, of) else { return };
-        let name = format!("duplicate {} of {of}", self.comms.len().saturating_add(1));
+        let count = self.duplicates.entry(of.clone()).or_insert(0);
+        *count = count.saturating_add(1);
+        let name = format!("duplicate {count} of {of}");
         let members = if of.ends_with(SELF) {
             std::iter::once(self.rank).collect()
         } else {

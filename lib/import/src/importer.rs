@@ -56,6 +56,11 @@ impl Importer {
         }
     }
 
+    /// Says, before the first call, that the source has all that the ranks did.
+    pub fn complete(&mut self) {
+        self.complete |= self.is_empty();
+    }
+
     /// Says what the name of an object stands for, on some ranks, or all, and which copy of equal objects it is. What is said first
     /// holds, and is asked for when a rank first names the object.
     pub fn define(&mut self, name: &str, ranks: Option<RankList>, copy: u32, what: Definition) {
@@ -83,7 +88,7 @@ impl Importer {
 
     /// Says on which node ranks are.
     pub fn host(&mut self, name: &str, ranks: impl IntoIterator<Item = u32>) {
-        self.hosts.extend(ranks.into_iter().map(|rank| (rank, name.to_owned())));
+        self.hosts.extend(ranks.into_iter().map(|rank| (rank, escaped(name))));
     }
 
     /// Says how a rank's clock was compared.
@@ -169,14 +174,20 @@ impl Importer {
                 "ends of ranks that did not come to MPI_Finalize (as if they had)",
                 rank.is_endless().into(),
             );
+            left.add("ends of requests whose numbers are those of later ones", rank.again());
             take(rank.finish(host, clocks.remove(&number), &names))?;
         }
         Ok(left)
     }
 }
 
+/// A text without what a terminal would obey.
+pub(crate) fn escaped(text: &str) -> String {
+    if text.contains(char::is_control) { text.escape_debug().to_string() } else { text.to_owned() }
+}
+
 /// The first text with a control character in values, which a terminal would obey.
-fn control<'v>(values: impl IntoIterator<Item = &'v Value>) -> Option<&'v str> {
+pub(crate) fn control<'v>(values: impl IntoIterator<Item = &'v Value>) -> Option<&'v str> {
     values.into_iter().find_map(|value| match value {
         Value::String(text) => Some(text.as_str()).filter(|text| text.contains(char::is_control)),
         Value::Array(all) => control(all),

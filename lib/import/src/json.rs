@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 use st_model::calls::Object;
 use st_model::header::{Header, Step};
 use st_model::num::Exact as _;
+use st_model::objects::Type;
 use st_model::ranklist::RankList;
 use st_stream::json::read::error_class;
 use st_stream::json::tables::{self, Described};
 
 use crate::call::{Call, Site, Stop};
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, control};
 use crate::objects::Definition;
 
 /// Bytes of a line at most: the members of the world of two million ranks.
@@ -37,6 +38,8 @@ pub struct Lines {
     pub steps: Vec<Step>,
     /// Its calls.
     pub importer: Importer,
+    /// A line has said what is known of the run.
+    told: bool,
 }
 
 /// A line as an object.
@@ -128,7 +131,7 @@ impl Lines {
     #[must_use]
     pub fn of(world: u32) -> Self {
         let header = Header { world, ..Header::default() };
-        Self { header, steps: Vec::new(), importer: Importer::new(world, false) }
+        Self { header, steps: Vec::new(), importer: Importer::new(world, false), told: false }
     }
 
     /// Reads lines.
@@ -152,21 +155,27 @@ impl Lines {
         } else if let Some(rank) = line.get("ended") {
             return stop(line, rank, to);
         } else if let Some(of) = line.get("header") {
-            if !to.is_empty() {
+            let mut header: Header =
+                serde_json::from_value(of.clone()).map_err(|e| format!("header: {e}"))?;
+            let complete = header.world == world;
+            header.world = world;
+            // Each of several files may have it.
+            if !to.is_empty() && (!self.told || self.header != header) {
                 return Err("header: behind calls".into());
             }
-            self.header = serde_json::from_value(of.clone()).map_err(|e| format!("header: {e}"))?;
-            if self.header.world == world {
-                *to = Importer::new(world, true);
+            if complete {
+                to.complete();
             }
-            self.header.world = world;
+            (self.header, self.told) = (header, true);
         } else if let Some(step) = line.get("step") {
             self.steps.push(serde_json::from_value(step.clone()).map_err(|e| format!("step: {e}"))?);
         } else if has("site") {
             to.site(line)?;
         } else if let Some(object) = OBJECTS.into_iter().find(|o| tables::key(*o).is_some_and(has)) {
+            plain(line)?;
             define(object, line, world, to)?;
         } else if has("host") {
+            plain(line)?;
             to.host(label("host")?, ranks(line)?);
         } else if has("clock") {
             let (rank, clock) = tables::read_clock(line)?;
@@ -175,6 +184,14 @@ impl Lines {
             return Err("neither a call (\"call\") nor anything else that st-convert knows".into());
         }
         Ok(())
+    }
+}
+
+/// Refuses names with control characters, which a terminal would obey.
+fn plain(line: &Line) -> Result<(), String> {
+    match control(line.values()) {
+        Some(text) => Err(format!("{text:?} has a control character")),
+        None => Ok(()),
     }
 }
 
@@ -197,6 +214,11 @@ fn define(object: Object, line: &Line, world: u32, to: &mut Importer) -> Result<
         Object::File => read_as(Definition::File, name, line)?,
         Object::Text => return Ok(()),
     };
+    if let Definition::Type(Type { size, .. }) = &what
+        && *size < 0
+    {
+        return Err(format!("size: {size} is below 0"));
+    }
     to.define(name, ranks, copy, what);
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 use st_model::calls::{Object, Slot};
 
+use crate::shape::Field;
+
 /// The objects and requests of the rank that makes a call.
 pub(crate) trait Numbers {
     /// Number of an object, by its name, in a slot of the call.
@@ -17,6 +19,13 @@ pub(crate) trait Numbers {
     ///
     /// If one of that name is under way.
     fn request(&mut self, name: &str, makes: bool) -> Result<i64, String>;
+
+    /// Says that a call makes, frees or only uses a request by its number.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be one, or one of that number is under way.
+    fn numbered_request(&mut self, number: i64, field: &Field) -> Result<(), String>;
 
     /// Bytes of an element of a datatype, by its number.
     fn size(&self, datatype: i64) -> Option<i64>;

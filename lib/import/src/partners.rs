@@ -2,7 +2,7 @@
 
 use st_model::calls::words::each;
 use st_model::calls::{Meaning, Object};
-use st_model::values::{ANY_SOURCE, NONE, PROC_NULL, ROOT};
+use st_model::values::{ANY_SOURCE, ANY_TAG, NONE, PROC_NULL, ROOT};
 use st_stream::json::plain;
 
 use crate::numbers::Numbers;
@@ -50,6 +50,22 @@ pub(crate) fn check(shape: &Shape, words: &[i64], numbers: &impl Numbers) -> Res
                 field.key,
                 plain(slot, *wrong)
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses messages that are sent with any tag.
+///
+/// # Errors
+///
+/// If one is.
+pub(crate) fn tags(shape: &Shape, words: &[i64]) -> Result<(), String> {
+    let sends = shape.row.slot("dest").is_some();
+    for ((slot, own), field) in each(&shape.row.slots, words).zip(&shape.fields) {
+        let of_send = slot.meaning == Meaning::Tag && matches!(slot.name.as_str(), "tag" | "sendtag");
+        if sends && of_send && own == [ANY_TAG] {
+            return Err(format!("{}: nothing is sent with MPI_ANY_TAG", field.key));
         }
     }
     Ok(())

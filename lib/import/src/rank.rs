@@ -17,12 +17,13 @@ use st_model::sites::SiteTable;
 use st_model::values::ANY_SOURCE;
 
 use crate::call::{Call, Site, Stop};
+use crate::importer::escaped;
 use crate::left::Left;
 use crate::numbers::Numbers;
 use crate::objects::{Definition, Definitions, Known};
 use crate::predefined::predefined;
 use crate::requests::Requests;
-use crate::shape::{Shape, is_common};
+use crate::shape::{Field, Shape, is_common};
 use crate::words::{Given, words};
 
 /// What all ranks have in common.
@@ -60,6 +61,10 @@ pub(crate) struct Rank {
     /// Calls have no times any more.
     untimed: bool,
     words: Vec<i64>,
+    /// Those that begin under the number of one that nothing on their thread has completed.
+    again_numbered: u64,
+    /// The source has all that the rank did.
+    complete: bool,
     /// `MPI_Init` is there, or need not be.
     begun: bool,
     /// It has made a call that needs `MPI_Init`, or that.
@@ -84,6 +89,9 @@ const UNKNOWN: &str = "unknown";
 /// What is counted of requests whose names do not tell them apart.
 const AGAIN: &str = "ends of requests whose names are those of later ones";
 
+/// Numbers of requests at most: as many as may be under way at once are told apart.
+const REQUESTS: i64 = 1 << 24;
+
 /// Times are at most so far from 0, ns: 73 years.
 const FARTHEST: i64 = 1 << 61;
 
@@ -101,6 +109,8 @@ impl Rank {
             requests: Requests::default(),
             untimed: !timed,
             words: Vec::new(),
+            again_numbered: 0,
+            complete,
             begun: complete,
             initialised: false,
             finalised: false,
@@ -165,15 +175,18 @@ impl Rank {
                 maker: (id, place),
                 persistent: Start::of(row) == Start::Persistent,
                 again: call.partial.then_some(0),
+                again_numbered: 0,
+                complete: self.complete,
             };
             let Call { parameters, partial, error, .. } = *call;
             let given = Given { parameters, partial, failed: error != 0 };
             words(shape, given, &mut numbers, left, &mut of)?;
             left.add(AGAIN, numbers.again.unwrap_or(0));
+            self.again_numbered = self.again_numbered.saturating_add(numbers.again_numbered);
             settle(shape, &of, requests);
         } else {
             for key in call.parameters.keys().filter(|key| !is_common(key)) {
-                left.add(&format!("field {key} of {}, which st does not know", call.name), 1);
+                left.add(&format!("field {} of {}, which st does not know", escaped(key), call.name), 1);
             }
         }
         let symbol = self.recorder.symbol(id, site, call.error);
@@ -296,6 +309,12 @@ impl Rank {
         self.endless && self.stops.is_empty()
     }
 
+    /// Requests that begin under the number of one that nothing has completed; of a rank with several threads none are known, as
+    /// one completes what another has begun.
+    pub(crate) fn again(&self) -> u64 {
+        if self.threads.len() == 1 { self.again_numbered } else { 0 }
+    }
+
     /// Says where a thread stopped; `false` if there is no such thread.
     ///
     /// # Errors
@@ -380,6 +399,8 @@ fn settle(shape: &Shape, words: &[i64], requests: &mut Requests) {
         return;
     }
     let mut waited: &[i64] = &[];
+    let made = each(&row.slots, words).zip(&shape.fields).find(|(_, field)| field.makes_request());
+    let made = made.map_or(&[][..], |((_, own), _)| own);
     for ((slot, own), field) in each(&row.slots, words).zip(&shape.fields) {
         match slot.meaning {
             Meaning::Request if slot.list => waited = own,
@@ -387,7 +408,9 @@ fn settle(shape: &Shape, words: &[i64], requests: &mut Requests) {
                 let source = find(row, words, |slot| !slot.list && slot.name == "source");
                 own.iter().for_each(|number| requests.receives(*number, source == [ANY_SOURCE]));
             }
-            Meaning::Request if field.frees_request() => own.iter().for_each(|number| requests.free(*number)),
+            Meaning::Request if field.frees_request() => {
+                own.iter().filter(|number| !made.contains(number)).for_each(|number| requests.free(*number));
+            }
             Meaning::Position => {
                 let of = own.iter().filter_map(|place| waited.get(usize::try_from(*place).ok()?));
                 of.for_each(|number| requests.complete(*number));
@@ -408,6 +431,10 @@ struct Own<'a> {
     persistent: bool,
     /// Requests that are begun while one of their name is under way, if that is not refused.
     again: Option<u64>,
+    /// Those that are while one of their number is.
+    again_numbered: u64,
+    /// The source has all that the rank did.
+    complete: bool,
 }
 
 impl Numbers for Own<'_> {
@@ -427,13 +454,13 @@ impl Numbers for Own<'_> {
             if let Definition::Comm(comm) = &*what
                 && comm.members.position(rank.into()).is_none()
             {
-                return Err(format!("{name} has not rank {rank} among its members"));
+                return Err(format!("{} has not rank {rank} among its members", escaped(name)));
             }
             return Ok(self.objects.enter(name, copy, &what, maker, to));
         }
         match predefined(object, name) {
             Some(what) => Ok(self.objects.enter(name, 0, &what, None, to)),
-            None => Err(format!("{name} is not described by a line before")),
+            None => Err(format!("{} is not described by a line before", escaped(name))),
         }
     }
 
@@ -444,10 +471,37 @@ impl Numbers for Own<'_> {
         if self.requests.has(name) {
             match &mut self.again {
                 Some(times) => *times = times.saturating_add(1),
-                None => return Err(format!("{name} is under way: no call has completed or freed it")),
+                None => {
+                    let name = escaped(name);
+                    return Err(format!("{name} is under way: no call has completed or freed it"));
+                }
             }
         }
         Ok(self.requests.begin(name, self.persistent))
+    }
+
+    fn numbered_request(&mut self, number: i64, field: &Field) -> Result<(), String> {
+        if !(0..=REQUESTS).contains(&number) {
+            return Err(format!("{number} is no number of a request: they are those from 0 to {REQUESTS}"));
+        }
+        if field.frees_request() {
+            // What the call makes in its place may have its number.
+            self.requests.free(number);
+        }
+        if !field.makes_request() {
+            return Ok(());
+        }
+        if self.requests.has_number(number) {
+            if !self.complete {
+                return Err(format!(
+                    "{number} is under way: no call of the thread has completed or freed it"
+                ));
+            }
+            // Another thread may have completed it, or the rank while its recorder was paused.
+            self.again_numbered = self.again_numbered.saturating_add(1);
+        }
+        self.requests.begin_numbered(number, self.persistent);
+        Ok(())
     }
 
     fn size(&self, datatype: i64) -> Option<i64> {

@@ -7,9 +7,11 @@ use st_model::calls::words::{find, found_nothing};
 use st_model::calls::{Meaning, Object, Row, Slot, names};
 use st_model::num::narrow;
 use st_model::values::{ANY_SOURCE, CANCELLED, NONE, NULL, PROC_NULL};
+use st_stream::json::plain;
 use st_stream::json::read::{Read, value};
 
 use crate::amounts::{self, Amounts, BYTES};
+use crate::importer::escaped;
 use crate::left::Left;
 use crate::numbers::Numbers;
 use crate::partners;
@@ -67,10 +69,13 @@ pub(crate) fn words(
     if !failed {
         partners::check(shape, out, numbers)?;
     }
+    if !failed && !partial {
+        partners::tags(shape, out)?;
+    }
     from_any(row, out, left);
     let known = |key: &str| if key == BYTES { amounts::has_bytes(shape) } else { shape.knows(key) };
     for key in given.keys().filter(|key| !known(key)) {
-        left.add(&format!("field {key} of {}, which has none", row.name), 1);
+        left.add(&format!("field {} of {}, which has none", escaped(key), row.name), 1);
     }
     Ok(())
 }
@@ -143,6 +148,12 @@ impl<N: Numbers> Making<'_, N> {
             Some(v) => self.word(slot, field, v)?,
             None => self.missing(slot, field)?,
         };
+        let of_requests = field.length_of.as_deref() == Some("requests");
+        if let Some(length) = self.length(field).filter(|_| of_requests && !self.failed && !self.partial)
+            && word != length
+        {
+            return Err(format!("{word}, but requests has {length}"));
+        }
         if slot.meaning == Meaning::Flag && slot.name == "flag" {
             self.done = word != 0;
         }
@@ -154,9 +165,14 @@ impl<N: Numbers> Making<'_, N> {
             // A number of the trace that it comes from, which says no more of it.
             self.left.add("objects of which no more than a number is known (null handles stand for them)", 1);
         }
+        self.no_code(slot, v)?;
         let negative = |word: i64| word < 0 && v.is_number() && amounts::counts(slot, field) && !self.failed;
         match value(self.row, slot, v) {
             Some(Read::Word(word)) if negative(word) => Err(format!("{word} is below 0")),
+            Some(Read::Word(number)) if slot.meaning == Meaning::Request && v.is_number() => {
+                self.numbers.numbered_request(number, field)?;
+                Ok(number)
+            }
             Some(Read::Word(word)) => Ok(word),
             Some(Read::Label(object, name)) => self.numbers.object(object, slot, name),
             Some(Read::Request(name)) => {
@@ -167,6 +183,23 @@ impl<N: Numbers> Making<'_, N> {
                 Ok(number)
             }
             None => Err(format!("{v} cannot be one")),
+        }
+    }
+
+    /// Refuses numbers that mean something else: below 0 stand codes of st's, which have names, and tags are ints.
+    fn no_code(&self, slot: &Slot, v: &Value) -> Result<(), String> {
+        let Some(word) = v.as_i64().filter(|_| !self.partial) else { return Ok(()) };
+        // What is undefined may be any number.
+        let undefined = self.failed || self.given.get("flag") == Some(&Value::Bool(false));
+        match slot.meaning {
+            Meaning::Rank | Meaning::Tag if !plain(slot, word).is_number() => {
+                Err(format!("{word} is none: what is no number has a name, as MPI_PROC_NULL or MPI_ANY_TAG"))
+            }
+            Meaning::Tag if word > i32::MAX.into() => Err(format!("{word} is above {}", i32::MAX)),
+            Meaning::Tag if word < 0 && slot.name != "rtag" && !slot.list && !undefined => {
+                Err(format!("{word} is below 0"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -205,14 +238,19 @@ impl<N: Numbers> Making<'_, N> {
             Meaning::Times => 1,
             // A level that says nothing: 0 would say that recording was paused from there on.
             Meaning::Int if slot.name == "level" => 2,
-            Meaning::Int => match field.length_of.as_ref().map(|list| self.given.get(list)) {
-                Some(Some(Value::Array(all))) => narrow(all.len()),
-                Some(None) if self.given.contains_key("request") => 1,
-                _ => 0,
-            },
+            Meaning::Int => self.length(field).unwrap_or(0),
             Meaning::Position => return Err("is missing".into()),
         };
         Ok(word)
+    }
+
+    /// How long the list is whose length a field says.
+    fn length(&self, field: &Field) -> Option<i64> {
+        match self.given.get(field.length_of.as_ref()?) {
+            Some(Value::Array(all)) => Some(narrow(all.len())),
+            None if self.given.contains_key("request") => Some(1),
+            _ => None,
+        }
     }
 
     /// What a call completes: positions, sources, tags and bytes.
@@ -242,6 +280,8 @@ impl<N: Numbers> Making<'_, N> {
             let place = places.get_mut(&request).and_then(Vec::pop);
             lists[0].push(narrow(place.ok_or("a request that the call does not wait for")?));
             for (slot, list) in of.iter().zip(&mut lists[1..]) {
+                let number = one.get(&slot.name).map_or(Ok(()), |v| self.no_code(slot, v));
+                number.map_err(|what| format!("{}: {what}", slot.name))?;
                 let word = match one.get(&slot.name).map(|v| value(self.row, slot, v)) {
                     None => NONE,
                     Some(Some(Read::Word(word)))

@@ -127,6 +127,55 @@ fn values_are_read_in_all_their_forms() {
     assert!(sections.iter().all(passed));
 }
 
+/// Calls, each with its parameters, one per microsecond.
+fn lines(calls: &[(&str, &str)]) -> String {
+    let line = |(at, (name, parameters)): (usize, &(&str, &str))| {
+        let when = |verb, part| {
+            format!("{name} {verb} at walltime 1.{at:03}{part}, cputime 0.0 seconds in thread 0.\n")
+        };
+        format!("{}{parameters}{}", when("entering", 1), when("returning", 2))
+    };
+    calls.iter().enumerate().map(line).collect()
+}
+
+#[test]
+fn duplicates_are_counted_for_what_they_are_made_of_and_forgotten_when_freed() {
+    let own = ("MPI_Comm_dup", "MPI_Comm oldcomm=3 (MPI_COMM_SELF)\nMPI_Comm newcomm=4 (user)\n");
+    let of_world =
+        |made: &str| format!("MPI_Comm oldcomm=2 (MPI_COMM_WORLD)\nMPI_Comm newcomm={made} (user)\n");
+    let (five, four) = (of_world("5"), of_world("4"));
+    let texts = [lines(&[own, ("MPI_Comm_dup", &five)]), lines(&[("MPI_Comm_dup", &four)])];
+    let (sections, _) = imported(&texts).unwrap();
+    let last = |s: &Section| s.tables.comms.last().unwrap().of[0].1.content.kind.clone();
+    assert_eq!([last(&sections[0]), last(&sections[1])], ["duplicate 1 of MPI_COMM_WORLD"; 2]);
+    let barrier = ("MPI_Barrier", "MPI_Comm comm=4 (user)\n");
+    let free = ("MPI_Comm_free", "MPI_Comm comm=4 (user)\n");
+    let split = format!("{four}int color=1\nint key=0\n");
+    let untold = |calls: &[(&str, &str)]| {
+        let (_, left) = imported(&[lines(calls)]).unwrap();
+        left.iter().any(|(what, _)| what == "calls on communicators whose members are not told")
+    };
+    let made = ("MPI_Comm_dup", four.as_str());
+    assert!(!untold(&[made, barrier, free]));
+    assert!(untold(&[made, free, barrier]));
+    assert!(untold(&[made, ("MPI_Comm_split", &split), barrier]));
+}
+
+#[test]
+fn a_request_that_is_used_again_receives_no_more() {
+    let receive = "int count=8\nMPI_Datatype datatype=1 (MPI_CHAR)\nint source=0\nint tag=7\nMPI_Comm comm=2 (MPI_COMM_WORLD)\nMPI_Request request=[1]\n";
+    let status = "MPI_Status status=[{bytes=8, source=0, tag=7, cancelled=0, error=0}]\n";
+    let wait = format!("MPI_Request request=[1]\n{status}");
+    let barrier = "MPI_Comm comm=2 (MPI_COMM_WORLD)\nMPI_Request request=[1]\n";
+    let first = [("MPI_Irecv", receive), ("MPI_Wait", &wait)];
+    let both = [first[0], first[1], ("MPI_Ibarrier", barrier), ("MPI_Wait", &wait)];
+    let (sections, _) = imported(&[lines(&both)]).unwrap();
+    let waits: Vec<_> =
+        crate::lines::calls(&sections[0]).into_iter().filter(|call| call.0 == "MPI_Wait").collect();
+    assert!(waits[0].1.ends_with(&[1, 0, 1, 7, 1, 8]), "{waits:?}");
+    assert!(waits[1].1.ends_with(&[1, -9, 1, -9, 1, -9]), "{waits:?}");
+}
+
 #[test]
 fn what_cannot_be_is_said_with_its_line() {
     let entering = "MPI_Barrier entering at walltime 1.0, cputime 0.1 seconds in thread 0.\n";

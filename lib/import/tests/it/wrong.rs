@@ -66,6 +66,9 @@ fn amounts_that_cannot_be_are_refused() {
         let error = read(&text).unwrap_err();
         assert!(error.starts_with("line 1: MPI_") && error.contains(part), "{text}\n{error}\n{part}");
     }
+    let kind = "{\"type\":\"x\",\"size\":-1}\n".to_owned();
+    let least = send("\"type\":\"x\",\"error\":\"MPI_ERR_OTHER\",\"bytes\":-9223372036854775808");
+    assert!(read(&(kind + &least)).unwrap_err().contains("line 1: size: -1 is below 0"));
     assert_eq!(words(&send("\"bytes\":800,\"type\":\"MPI_DOUBLE\""))[0], 100);
     assert_eq!(words(&send("\"bytes\":800,\"count\":100,\"type\":\"MPI_DOUBLE\""))[0], 100);
     assert_eq!(words(&send("\"bytes\":801"))[0], 801);
@@ -134,6 +137,40 @@ fn ranks_outside_of_the_communicator_are_refused() {
 }
 
 #[test]
+fn numbers_of_ranks_and_tags_are_no_codes() {
+    let receive =
+        |source: &str, tag: &str| call("MPI_Recv", &format!("\"bytes\":8,\"source\":{source},\"tag\":{tag}"));
+    let untagged = |tag: &str| send(&format!("\"bytes\":8,\"tag\":{tag}"));
+    let wait = |tag: &str| {
+        let told = format!("\"completed\":[{{\"request\":1,\"source\":0,\"tag\":{tag},\"bytes\":8}}]");
+        call("MPI_Wait", &format!("\"request\":1,{told}"))
+    };
+    for (text, part) in [
+        (receive("-1", "7"), "line 1: MPI_Recv: source: -1 is none: what is no number has a name"),
+        (receive("-2", "7"), "source: -2 is none"),
+        (receive("0", "-1"), "tag: -1 is none"),
+        (receive("0", "-5"), "tag: -5 is below 0"),
+        (untagged("-1"), "tag: -1 is none"),
+        (untagged("\"MPI_ANY_TAG\""), "tag: nothing is sent with MPI_ANY_TAG"),
+        (untagged("4294967301"), "tag: 4294967301 is above 2147483647"),
+        (wait("-1"), "completed: tag: -1 is none"),
+        (wait("4294967301"), "completed: tag: 4294967301 is above"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    for fine in [
+        receive("\"MPI_ANY_SOURCE\"", "\"MPI_ANY_TAG\""),
+        untagged("2147483647"),
+        wait("\"MPI_ANY_TAG\""),
+        // What a recorder prints of a tag that cannot be.
+        send("\"bytes\":8,\"tag\":-5,\"error\":\"MPI_ERR_TAG\""),
+    ] {
+        assert!(read(&fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
 fn requests_are_under_way_once_and_one_is_completed_where_one_can_be() {
     let receive = |request: &str, source: &str| {
         call("MPI_Irecv", &format!("\"source\":{source},\"bytes\":8,\"request\":\"{request}\"")) + "\n"
@@ -166,6 +203,41 @@ fn requests_are_under_way_once_and_one_is_completed_where_one_can_be() {
 }
 
 #[test]
+fn numbers_of_requests_are_those_under_way() {
+    let send =
+        |request: &str| call("MPI_Isend", &format!("\"dest\":0,\"bytes\":8,\"request\":{request}")) + "\n";
+    let twice = send("0") + &send("0");
+    for (text, part) in [
+        (twice.clone(), "line 2: MPI_Isend: request: 0 is under way"),
+        (send("\"a\"") + &send("0"), "line 2: MPI_Isend: request: 0 is under way"),
+        (send("5000000000"), "request: 5000000000 is no number of a request"),
+        (call("MPI_Wait", "\"request\":-5"), "requests: -5 is no number"),
+        (send("0") + &call("MPI_Waitall", "\"n\":5,\"requests\":[0]"), "n: 5, but requests has 1"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}\n{part}");
+    }
+    assert!(read(&(send("0") + &call("MPI_Wait", "\"request\":0") + "\n" + &send("0"))).is_ok());
+    // A name gets another number.
+    let named = calls(&read(&(send("0") + &send("\"a\""))).unwrap().0[0]);
+    assert_eq!((named[1].1.last(), named[2].1.last()), (Some(&0), Some(&1)));
+    // So does what is received of a message that was probed, or the same.
+    let probed = call("MPI_Mprobe", "\"source\":0,\"request\":0,\"bytes\":8") + "\n";
+    let received = probed + &call("MPI_Imrecv", "\"request\":0,\"request2\":0,\"bytes\":8") + "\n";
+    assert!(read(&received).is_ok(), "{:?}", read(&received));
+    assert!(
+        read(&(received + &send("0"))).unwrap_err().contains("line 3: MPI_Isend: request: 0 is under way")
+    );
+    // A recorder that was paused has no completion, and another thread may complete it.
+    let header = "{\"header\":{\"world\":1}}\n".to_owned();
+    let end = "\n".to_owned() + &call("MPI_Finalize", "\"thread\":0");
+    let again = ("ends of requests whose numbers are those of later ones".to_owned(), 1);
+    assert_eq!(counted(&(header.clone() + &twice + &end)), [again]);
+    let other = call("MPI_Wait", "\"thread\":1,\"request\":0");
+    assert!(counted(&(header + &twice + &other + &end)).is_empty());
+}
+
+#[test]
 fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
     for (text, part) in [
         (
@@ -173,12 +245,35 @@ fn control_characters_are_refused_and_a_mark_before_the_text_is_skipped() {
             "line 1: MPI_Barrier: site: \"a\\u{1b}[31m\" has a control",
         ),
         (call("MPI_Barrier", r#""site":"a\u0000""#), "has a control character"),
+        (
+            "{\"comm\":\"a\\u001b\",\"members\":[0]}\n".to_owned() + &call("MPI_Init", "\"thread\":0"),
+            "line 1: \"a\\u{1b}\" has a control character",
+        ),
+        (
+            "{\"host\":\"a\\nX\",\"ranks\":[0]}\n".to_owned() + &call("MPI_Init", "\"thread\":0"),
+            "line 1: \"a\\nX\" has a control character",
+        ),
+        (call("MPI_Barrier", r#""comm":"a\u001b""#), "MPI_Barrier: comm: a\\u{1b} is not described"),
         (call(r"MPIX_a\nb", "\"thread\":0"), "call: MPIX_a\\nb is no function"),
     ] {
         let error = read(&text).unwrap_err();
         assert!(error.contains(part), "{text}\n{error}\n{part}");
     }
+    for (name, why) in [("MPI_Barrier", "which has none"), ("MPIX_A", "which st does not know")] {
+        let field = format!("field \\u{{1b}}x of {name}, {why}");
+        assert_eq!(counted(&call(name, r#""\u001bx":1"#)), [(field, 1)]);
+    }
     assert!(read(&("\u{feff}".to_owned() + &call("MPI_Barrier", "\"thread\":0"))).is_ok());
+}
+
+#[test]
+fn a_header_keeps_what_is_described_and_may_be_repeated() {
+    let header = |program: &str| format!("{{\"header\":{{\"world\":1,\"program\":\"{program}\"}}}}\n");
+    let row = "{\"comm\":\"row\",\"members\":[0]}\n".to_owned();
+    let all = row + &header("app") + &call("MPI_Barrier", "\"comm\":\"row\"") + "\n";
+    assert!(read(&all).is_ok(), "{:?}", read(&all));
+    assert!(read(&(all.clone() + &header("app"))).is_ok());
+    assert!(read(&(all + &header("other"))).unwrap_err().contains("line 4: header: behind calls"));
 }
 
 #[test]
