@@ -16,6 +16,7 @@ pub mod json;
 mod left;
 mod numbers;
 mod objects;
+mod own;
 mod partners;
 mod predefined;
 mod rank;

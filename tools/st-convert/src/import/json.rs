@@ -27,6 +27,6 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
         let read = lines.read(input.lines()?);
         input.about(read)?;
     }
-    let Lines { header, steps, importer } = lines;
+    let Lines { header, steps, importer, .. } = lines;
     Ok(Imported { header, steps, importer })
 }
