@@ -361,12 +361,17 @@ pub(crate) fn close(ending: Ending, since: i64) -> Option<Written> {
         return None;
     }
     ENDED.store(true, Ordering::Relaxed);
+    // A signal handler that ends the process may have interrupted us: what is half done stays so, and the journal has all
+    // calls. From there nothing is allocated, said or waited for, which might need what the thread itself holds.
+    let mut held = match ending {
+        Ending::Exit if memory::is_inside() => return None,
+        Ending::Exit => STATE.lock_at_exit(is_owner())?,
+        Ending::Finalize | Ending::Abort => STATE.lock(is_owner()),
+    };
+    let state = held.take();
+    drop(held);
     let closed = catch_unwind(AssertUnwindSafe(|| {
-        let Some(mut held) = STATE.lock_at_exit(is_owner()) else {
-            return Err("ended by a signal handler".into());
-        };
-        let Some(mut state) = held.take() else { return Ok(None) };
-        drop(held);
+        let Some(mut state) = state else { return Ok(None) };
         if state.pid != std::process::id() {
             // A child that was made behind our back must not write what the parent will write.
             std::mem::forget(state);

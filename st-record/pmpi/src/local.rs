@@ -15,6 +15,9 @@ pub(crate) struct Local {
     pub(crate) owner: Cell<bool>,
     /// Index of its sequence plus 1; 0 before its first recorded call.
     pub(crate) thread: Cell<usize>,
+    /// It is within the recorder's heap, or about to enter it; and it holds that for a fork.
+    pub(crate) in_heap: Cell<bool>,
+    pub(crate) forking: Cell<bool>,
     /// The recorder's own cost, by calls that are timed.
     pub(crate) timed: Timed,
     /// What [`st_made_at`] was told, and how much of it there is.

@@ -10,11 +10,12 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 
 use dlmalloc::Dlmalloc;
 
-use crate::lock::{Guard, Lock};
+use crate::local;
+use crate::lock::Lock;
 
 /// Bytes of the reserve: addresses, and no memory until they are used.
 const RESERVE: usize = 16 << 20;
@@ -67,9 +68,23 @@ impl Pool {
     }
 }
 
+/// Does something in the heap. A signal handler that interrupts it can tell ([`is_inside`]).
 #[inline]
-fn heap() -> Guard<'static, Dlmalloc> {
-    HEAP.lock(false)
+fn with_heap<R>(work: impl FnOnce(&mut Dlmalloc) -> R) -> R {
+    local::with(|l| {
+        l.in_heap.set(true);
+        // For a handler of this thread: no earlier, and no later.
+        compiler_fence(Ordering::SeqCst);
+        let done = work(&mut HEAP.lock(false));
+        compiler_fence(Ordering::SeqCst);
+        l.in_heap.set(false);
+        done
+    })
+}
+
+/// Whether the calling thread is within the heap: a signal handler that has interrupted it there would wait for itself.
+pub(crate) fn is_inside() -> bool {
+    local::with(|l| l.in_heap.get())
 }
 
 /// Whether a block has pages of its own.
@@ -102,7 +117,7 @@ unsafe fn resize(p: *mut u8, layout: Layout, wanted: Layout) -> *mut u8 {
     }
     if !is_large(layout) {
         // SAFETY: it came from the heap.
-        return unsafe { heap().realloc(p, layout.size(), layout.align(), wanted.size()) };
+        return with_heap(|heap| unsafe { heap.realloc(p, layout.size(), layout.align(), wanted.size()) });
     }
     // SAFETY: the pages of the block, which nobody else has.
     let at = unsafe { libc::mremap(p.cast(), layout.size(), wanted.size(), libc::MREMAP_MAYMOVE) };
@@ -119,7 +134,7 @@ unsafe impl GlobalAlloc for Memory {
             map(layout.size())
         } else {
             // SAFETY: the caller's promise.
-            unsafe { heap().malloc(layout.size(), layout.align()) }
+            with_heap(|heap| unsafe { heap.malloc(layout.size(), layout.align()) })
         };
         if p.is_null() { POOL.part(layout) } else { p }
     }
@@ -130,7 +145,7 @@ unsafe impl GlobalAlloc for Memory {
             map(layout.size())
         } else {
             // SAFETY: the caller's promise.
-            unsafe { heap().calloc(layout.size(), layout.align()) }
+            with_heap(|heap| unsafe { heap.calloc(layout.size(), layout.align()) })
         };
         if p.is_null() { POOL.part(layout) } else { p }
     }
@@ -145,7 +160,7 @@ unsafe impl GlobalAlloc for Memory {
             unsafe { libc::munmap(p.cast(), layout.size()) };
         } else {
             // SAFETY: it came from there.
-            unsafe { heap().free(p, layout.size(), layout.align()) };
+            with_heap(|heap| unsafe { heap.free(p, layout.size(), layout.align()) });
         }
     }
 
@@ -172,15 +187,28 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
-/// Before a fork: no thread is within the heap, and none enters it.
+/// Before a fork: no other thread is within the heap, and none enters it. The thread itself may be, which is then a signal
+/// handler's fork.
 pub(crate) extern "C" fn before_fork() {
-    std::mem::forget(heap());
+    local::with(|l| {
+        if !l.in_heap.replace(true) {
+            compiler_fence(Ordering::SeqCst);
+            std::mem::forget(HEAP.lock(false));
+            l.forking.set(true);
+        }
+    });
 }
 
 /// After a fork, in the parent and in the child: what [`before_fork`] held is free.
 pub(crate) extern "C" fn after_fork() {
-    // SAFETY: the thread that forked took it, and in the child it is the only one.
-    unsafe { HEAP.release() };
+    local::with(|l| {
+        if l.forking.replace(false) {
+            // SAFETY: the thread that forked took it, and in the child it is the only one.
+            unsafe { HEAP.release() };
+            compiler_fence(Ordering::SeqCst);
+            l.in_heap.set(false);
+        }
+    });
 }
 
 /// Whether the program's memory has run out; says it once.
@@ -224,6 +252,20 @@ mod tests {
             }
             MEMORY.dealloc(p, of(100));
         }
+    }
+
+    #[test]
+    fn a_handler_that_interrupts_the_heap_can_tell_and_can_fork() {
+        assert!(!is_inside());
+        with_heap(|_| {
+            before_fork();
+            after_fork();
+            assert!(is_inside());
+        });
+        before_fork();
+        assert!(is_inside());
+        after_fork();
+        assert!(!is_inside());
     }
 
     #[test]
