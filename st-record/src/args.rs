@@ -252,7 +252,7 @@ streams.
 
 Environment: Each option has its variable, for sites that preload the recorder without st-record: LD_PRELOAD names \
 libst_pmpi.so, and then:
-  ST_OUTPUT       the directory of the ranks' streams, which must exist; without it nothing is recorded
+  ST_OUTPUT       the directory of the ranks' streams, made if there is none; without it nothing is recorded
   ST_JOBS         a directory in which jobs that have the same ST_OUTPUT number themselves: those after the first record into
                   job-2, job-3, ... there; without it they replace each other's streams
   ST_TIME         columns, sketch, hist, hist:BINS:PERCENT, stats or none (--time, --hist-bins, --hist-smooth)

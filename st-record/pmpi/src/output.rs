@@ -400,7 +400,7 @@ fn open_line(directory: &Path, header: &Header) {
     // A launcher says in its file where the trace will go in the end.
     let launched = fs::read_to_string(directory.join(NOTES)).ok();
     let to = match launched.as_deref().map(|t| t.lines().next().unwrap_or_default()) {
-        None => format!(" to {}/", directory.display().to_string().trim_end_matches('/')),
+        None => format!(" to {}/", from_here(directory).display().to_string().trim_end_matches('/')),
         Some("") => String::new(),
         Some(target) => format!(" to {target}"),
     };
@@ -412,12 +412,20 @@ fn open_line(directory: &Path, header: &Header) {
     ));
 }
 
+/// A directory's shortest name where the program is.
+fn from_here(directory: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| Some(directory.strip_prefix(here).ok()?.to_owned()));
+    below.filter(|name| !name.as_os_str().is_empty()).unwrap_or_else(|| directory.to_owned())
+}
+
 /// Tells the user what has been left in the directory, if there is no launcher to do it.
 pub(crate) fn close_line(directory: &Path, merged: bool) {
     if directory.join(NOTES).exists() {
         return;
     }
-    let to = directory.display();
+    let to = from_here(directory);
+    let to = to.display();
     if merged {
         say(&format!("one stream in {to}/{MERGED}; next: st-stat {to}"));
     } else {

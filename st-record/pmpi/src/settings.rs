@@ -10,6 +10,7 @@ use st_model::sketch::Shape;
 use st_model::sketch::histogram::Binning;
 use st_reduce::lossy::Lossy;
 use std::env;
+use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -85,6 +86,8 @@ impl Settings {
     /// If a variable has an impossible value.
     pub(crate) fn read() -> Result<Option<Self>, String> {
         let Some(output) = env::var_os("ST_OUTPUT").filter(|v| !v.is_empty()) else { return Ok(None) };
+        // The program may change its directory.
+        let fixed = |path: OsString| std::path::absolute(&path).unwrap_or_else(|_| path.into());
         let get = |name: &str| env::var(name).ok().filter(|v| !v.is_empty());
         let mut time = get("ST_TIME").unwrap_or_else(|| "columns".into());
         let binning = binning(&time)?;
@@ -101,7 +104,8 @@ impl Settings {
         let sig = get("ST_SIG").unwrap_or_else(|| "1".into());
         let similar = similar(&sig).map_err(|e| format!("ST_SIG={sig}: {e}"))?;
         let stack_depth = get("ST_STACK_DEPTH").map_or(Ok(st_unwind::DEPTH_LIMIT), |v| {
-            v.parse().map_err(|_| format!("ST_STACK_DEPTH={v}: not a number"))
+            let depth = v.parse().ok().filter(|n| (1..=st_unwind::DEPTH_LIMIT).contains(n));
+            depth.ok_or_else(|| format!("ST_STACK_DEPTH={v}: not 1 to {}", st_unwind::DEPTH_LIMIT))
         })?;
         let clock = get("ST_CLOCK").unwrap_or_default();
         if !matches!(clock.as_str(), "" | "monotonic" | "tsc" | "mpi_wtime") {
@@ -147,8 +151,8 @@ impl Settings {
         let on = |name| get(name).is_some_and(|v| v != "0");
         let similar = (sig, similar);
         Ok(Some(Self {
-            output: output.into(),
-            jobs: get("ST_JOBS").map(PathBuf::from),
+            output: fixed(output),
+            jobs: env::var_os("ST_JOBS").filter(|v| !v.is_empty()).map(fixed),
             time,
             binning,
             time_budget,
