@@ -91,6 +91,7 @@ pub fn command(args: &Args, directory: &Path) -> Result<Command, Failure> {
         let words = with_environment(&words, &variables, of_launcher(&file));
         command = Command::new(&file);
         command.arg0(&words[0]).args(&words[1..]);
+        command.envs(launcher::own_environment(&words[0], &variables));
         return Ok(command);
     }
     command = Command::new(&file);
@@ -226,6 +227,7 @@ pub fn stand_in(words: &[OsString]) -> Result<Infallible> {
         Some(theirs) => command.env(PRELOAD, theirs),
         None => command.env_remove(PRELOAD),
     };
+    command.envs(launcher::own_environment(real.as_os_str(), &variables));
     let error = command.args(&words[1..]).env("PATH", path).exec();
     Err(anyhow::Error::new(error).context(format!("{}: cannot start", real.display())))
 }

@@ -66,12 +66,17 @@ const OF_SRUN: &str = "A account B extra-node-info b begin bcast cluster-constra
 /// may have several, separated by colons.
 #[must_use]
 pub fn programs(words: &[OsString]) -> Vec<Range<usize>> {
+    parts(words).into_iter().map(|(_, program)| program).filter(|program| !program.is_empty()).collect()
+}
+
+/// The same with the launcher's own words before each, also where no program is found behind them.
+fn parts(words: &[OsString]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut found = Vec::new();
     let mut start = 1;
     while start < words.len() {
         let end = (start..words.len()).find(|i| words[*i] == ":").unwrap_or(words.len());
-        let program = operand(&words[..end], start, |word| target::resolve(word).is_some());
-        found.extend(program.map(|at| at..end));
+        let program = operand(&words[..end], start, |word| target::resolve(word).is_some()).unwrap_or(end);
+        found.push((start..program, program..end));
         start = end + 1;
     }
     found
@@ -116,7 +121,7 @@ pub fn with_environment(
     launcher: Option<Mpi>,
 ) -> Vec<OsString> {
     if is_srun(&words[0]) {
-        return with_export(words, variables);
+        return with_export(words, variables, std::env::var_os(USUAL_EXPORT));
     }
     if launcher != Some(Mpi::Mpich)
         && let Some(out) = env_list::with_list(words, end_of_options(words), variables)
@@ -151,30 +156,81 @@ pub fn is_srun(command: &OsStr) -> bool {
     Path::new(command).file_name().is_some_and(|n| n == "srun")
 }
 
-/// The command line of `srun` with these variables among those that it exports: beside all, unless it says otherwise.
-fn with_export(words: &[OsString], variables: &[(String, OsString)]) -> Vec<OsString> {
-    let said = (1..end_of_options(words)).find_map(|i| {
-        let word = words[i].to_str()?;
-        let value = word.strip_prefix("--export=").map(str::to_owned);
-        value.map(|v| (i, 1, v)).or_else(|| {
-            (word == "--export").then(|| Some((i, 2, words.get(i + 1)?.to_str()?.to_owned()))).flatten()
-        })
-    });
-    let (at, n, theirs) = said.unwrap_or((1, 0, "ALL".into()));
-    let mut ours = OsString::new();
-    // What they have ranks preload is behind the recorder there.
-    let known = |name: &str| name == PRELOAD && theirs.split(',').any(|v| v.starts_with("LD_PRELOAD="));
-    for (name, value) in variables.iter().filter(|(name, _)| !known(name)) {
-        ours.push(format!(",{name}="));
-        ours.push(value);
-    }
-    // `NONE` is only known alone; a list without `ALL` exports no more than it lists.
-    let theirs = if theirs == "NONE" { "SLURM_JOB_ID".into() } else { theirs };
-    let mut option = OsString::from(format!("--export={theirs}"));
-    option.push(ours);
+/// What `srun` exports where its command line does not say it; `sbatch --export` sets it.
+const USUAL_EXPORT: &str = "SLURM_EXPORT_ENV";
+/// Its option for that.
+const EXPORT: &[u8] = b"--export";
+
+/// What a launcher itself must be started with, beside its command line, to give its ranks these variables: `srun` ends the values in
+/// its list at commas, and is told names alone.
+#[must_use]
+pub fn own_environment<'a>(
+    launcher: &OsStr,
+    variables: &'a [(String, OsString)],
+) -> Vec<(&'a str, &'a OsStr)> {
+    let named = variables.iter().filter(|(name, value)| is_srun(launcher) && by_name(name, value));
+    named.map(|(name, value)| (&**name, &**value)).collect()
+}
+
+/// Whether `srun` is told a variable's name alone: all but what is to be preloaded, if it can be, into the ranks alone.
+fn by_name(name: &str, value: &OsStr) -> bool {
+    name != PRELOAD || value.as_bytes().contains(&b',')
+}
+
+/// The command line of `srun` that exports these variables beside what it does: the `usual` ones, or all, unless it says otherwise.
+fn with_export(
+    words: &[OsString],
+    variables: &[(String, OsString)],
+    usual: Option<OsString>,
+) -> Vec<OsString> {
     let mut out = words.to_vec();
-    out.splice(at..at + n, [option]);
+    let parts = parts(words);
+    // From the last on: what is before stays where it is. A part that says nothing exports what the one before it does.
+    for (n, (options, _)) in parts.iter().enumerate().rev() {
+        match export(words, options.clone()) {
+            Some((at, theirs)) => drop(out.splice(at, [option(theirs, variables)])),
+            None if n == 0 => {
+                let theirs = usual.as_deref().map_or(&b"ALL"[..], OsStr::as_bytes);
+                out.insert(1, option(theirs, variables));
+            }
+            None => {}
+        }
+    }
     out
+}
+
+/// The option among these words that says what is exported, the last, and what it says.
+fn export(words: &[OsString], options: Range<usize>) -> Option<(Range<usize>, &[u8])> {
+    options.clone().rev().find_map(|i| match words[i].as_bytes().strip_prefix(EXPORT)? {
+        [] if i + 1 < options.end => Some((i..i + 2, words[i + 1].as_bytes())),
+        [b'=', value @ ..] => Some((i..i + 1, value)),
+        _ => None,
+    })
+}
+
+/// The option that exports `theirs` and ours.
+fn option(theirs: &[u8], variables: &[(String, OsString)]) -> OsString {
+    let assigns = [PRELOAD.as_bytes(), b"="].concat();
+    // `NONE` and `NIL` are only known alone; a list without `ALL` exports no more than it lists, and Slurm's own.
+    let alone = [&b""[..], b"NONE", b"NIL"].iter().any(|word| theirs.eq_ignore_ascii_case(word));
+    let theirs = if alone { b"SLURM_JOB_ID" } else { theirs };
+    let mut list: Vec<Vec<u8>> = theirs.split(|b| *b == b',').map(<[u8]>::to_vec).collect();
+    let preloaded = list.iter().position(|word| word.starts_with(&assigns));
+    for (name, value) in variables {
+        let value = value.as_bytes();
+        match preloaded.filter(|_| name == PRELOAD) {
+            // What they have ranks preload is behind the recorder.
+            Some(at) => {
+                let ours = value.split(|b| *b == b':').next().unwrap_or_default();
+                if !list[at][assigns.len()..].starts_with(ours) {
+                    list[at] = [&assigns, ours, b":", &list[at][assigns.len()..]].concat();
+                }
+            }
+            None if by_name(name, OsStr::from_bytes(value)) => list.push(name.clone().into_bytes()),
+            None => list.push([name.as_bytes(), b"=", value].concat()),
+        }
+    }
+    OsString::from_vec([EXPORT, b"=", &list.join(&b',')].concat())
 }
 
 /// The variables of the recorder itself: preloaded before whatever else is.
@@ -242,14 +298,32 @@ mod tests {
 
     #[test]
     fn srun_exports_what_it_did_and_ours() {
-        let variables = [("A".to_owned(), OsString::from("1")), ("B".to_owned(), OsString::from("2"))];
-        let with = |line: &str| {
-            with_environment(&words(line), &variables, None).join(OsStr::new(" ")).into_string().unwrap()
+        let variables = [("A", "1,2"), (PRELOAD, "/r.so")].map(|(n, v)| (n.to_owned(), OsString::from(v)));
+        let with = |line: &str, usual: Option<&str>| {
+            let out = with_export(&words(line), &variables, usual.map(OsString::from));
+            out.join(OsStr::new(" ")).into_string().unwrap()
         };
-        assert_eq!(with("srun -n 2 sh"), "srun --export=ALL,A=1,B=2 -n 2 sh");
-        assert_eq!(with("/bin/srun --export=X -n 2 sh"), "/bin/srun --export=X,A=1,B=2 -n 2 sh");
-        assert_eq!(with("srun -n 2 --export NONE sh"), "srun -n 2 --export=SLURM_JOB_ID,A=1,B=2 sh");
-        assert_eq!(with("srun sh --export=X"), "srun --export=ALL,A=1,B=2 sh --export=X");
+        for (line, usual, told) in [
+            ("srun -n 2 sh", None, "srun --export=ALL,A,LD_PRELOAD=/r.so -n 2 sh"),
+            ("srun sh --export=X", None, "srun --export=ALL,A,LD_PRELOAD=/r.so sh --export=X"),
+            ("srun --export=X -n 2 sh", Some("NONE"), "srun --export=X,A,LD_PRELOAD=/r.so -n 2 sh"),
+            ("srun -n 2 --export NONE sh", None, "srun -n 2 --export=SLURM_JOB_ID,A,LD_PRELOAD=/r.so sh"),
+            ("srun --export=X --export=Y sh", None, "srun --export=X --export=Y,A,LD_PRELOAD=/r.so sh"),
+            ("srun sh", Some("NONE"), "srun --export=SLURM_JOB_ID,A,LD_PRELOAD=/r.so sh"),
+            ("srun sh", Some("LD_PRELOAD=/x,Y"), "srun --export=LD_PRELOAD=/r.so:/x,Y,A sh"),
+            ("srun --export=LD_PRELOAD=/r.so:/x sh", None, "srun --export=LD_PRELOAD=/r.so:/x,A sh"),
+            (
+                "srun sh : --export=X sh",
+                None,
+                "srun --export=ALL,A,LD_PRELOAD=/r.so sh : --export=X,A,LD_PRELOAD=/r.so sh",
+            ),
+        ] {
+            assert_eq!(with(line, usual), told);
+        }
+        let own = |launcher: &str| own_environment(OsStr::new(launcher), &variables);
+        assert_eq!((own("/bin/srun"), own("mpirun")), (vec![("A", OsStr::new("1,2"))], vec![]));
+        // Where the list would cut it, srun itself has it.
+        assert!(by_name(PRELOAD, OsStr::new("/a,b/r.so")));
     }
 
     #[test]
