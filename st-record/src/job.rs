@@ -26,11 +26,12 @@ const STAND_INS: &str = "bin";
 const NUMBERS: &str = ".jobs";
 const JOBS: &str = "ST_JOBS";
 /// Names of the variables that reach the ranks.
-const VARIABLES: [&str; 17] = [
+const VARIABLES: [&str; 18] = [
     "ST_OUTPUT",
     JOBS,
     "ST_TIME",
     "ST_TIME_BUDGET",
+    "ST_QUERY_TIMES",
     "ST_FOLD",
     "ST_SIG",
     "ST_STACK_DEPTH",

@@ -103,10 +103,7 @@ impl Settings {
             get("ST_FOLD").map_or(Ok(Fold::Exact), |v| v.parse().map_err(|e| format!("ST_FOLD={v}: {e}")))?;
         let sig = get("ST_SIG").unwrap_or_else(|| "1".into());
         let similar = similar(&sig).map_err(|e| format!("ST_SIG={sig}: {e}"))?;
-        let stack_depth = get("ST_STACK_DEPTH").map_or(Ok(st_unwind::DEPTH_LIMIT), |v| {
-            let depth = v.parse().ok().filter(|n| (1..=st_unwind::DEPTH_LIMIT).contains(n));
-            depth.ok_or_else(|| format!("ST_STACK_DEPTH={v}: not 1 to {}", st_unwind::DEPTH_LIMIT))
-        })?;
+        let stack_depth = get("ST_STACK_DEPTH").map_or(Ok(st_unwind::DEPTH_LIMIT), |v| depth(&v))?;
         let clock = get("ST_CLOCK").unwrap_or_default();
         if !matches!(clock.as_str(), "" | "monotonic" | "tsc" | "mpi_wtime") {
             return Err(format!("ST_CLOCK={clock}: not monotonic, tsc or mpi_wtime"));
@@ -211,6 +208,12 @@ pub(crate) fn seconds(text: &str, bounds: RangeInclusive<f64>) -> Option<i64> {
     let seconds = text.parse().ok().filter(|s| bounds.contains(s))?;
     #[expect(clippy::cast_possible_truncation, reason = "at most a year, in ns")]
     Some((seconds * 1e9) as i64)
+}
+
+/// Frames of a call stack that are kept at most.
+fn depth(v: &str) -> Result<usize, String> {
+    let depth = v.parse().ok().filter(|n| (1..=st_unwind::DEPTH_LIMIT).contains(n));
+    depth.ok_or_else(|| format!("ST_STACK_DEPTH={v}: not 1 to {}", st_unwind::DEPTH_LIMIT))
 }
 
 /// How histograms are kept, of `hist:BINS:PERCENT`; other texts say nothing of it.
