@@ -45,6 +45,7 @@ mod family;
 mod ffi;
 mod follow;
 mod generated;
+mod host;
 mod infos;
 mod inside;
 mod interpreted;

@@ -1,6 +1,6 @@
 //! The few lines that the recorder prints.
 
-use crate::output::host;
+use crate::host::host;
 use st_stream::directory::{FAILED, FAILED_PROCESS, FAILED_RANK, NOTES};
 use std::fs::File;
 use std::io::Write;
