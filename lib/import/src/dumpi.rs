@@ -8,7 +8,7 @@ use std::io::{BufRead, Read as _};
 
 use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
-use st_model::calls::{CallTable, Kind, Meaning, Object, Row, Slot};
+use st_model::calls::{CallTable, Kind, Meaning, Object, Row, Slot, names};
 use st_model::num::Exact as _;
 use st_model::objects::{Comm, Type};
 use st_model::ranks::RankSeq;
@@ -303,7 +303,7 @@ impl Reading<'_> {
 
     /// The number of a communicator that is freed, or is made otherwise than those that are known, stands for another one.
     fn forget(&mut self, inside: &Inside) {
-        let frees = ["MPI_Comm_free", "MPI_Comm_disconnect"].contains(&inside.name.as_str());
+        let frees = [names::MPI_Comm_free, names::MPI_Comm_disconnect].contains(&inside.name.as_str());
         for (name, value) in &inside.given {
             let made = name.starts_with("newcomm")
                 || name.starts_with("newintercomm")

@@ -17,7 +17,8 @@ use st_stream::json::tables::{self, Described};
 
 use crate::call::{Call, Site, Stop};
 use crate::error::Error;
-use crate::importer::{Importer, control};
+use crate::escaped::control;
+use crate::importer::Importer;
 use crate::objects::Definition;
 
 /// Bytes of a line at most: the members of the world of two million ranks.

@@ -11,6 +11,7 @@ mod amounts;
 mod call;
 pub mod dumpi;
 mod error;
+mod escaped;
 mod importer;
 pub mod json;
 mod left;

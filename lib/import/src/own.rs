@@ -4,7 +4,7 @@ use st_capture::record::RankRecorder;
 use st_model::calls::{CallId, Object, Slot};
 use st_model::objects::Comm;
 
-use crate::importer::escaped;
+use crate::escaped::escaped;
 use crate::numbers::Numbers;
 use crate::objects::{Definition, Definitions, Known};
 use crate::predefined::predefined;

@@ -17,7 +17,7 @@ use st_model::sites::SiteTable;
 use st_model::values::ANY_SOURCE;
 
 use crate::call::{Call, Site, Stop};
-use crate::importer::escaped;
+use crate::escaped::escaped;
 use crate::left::Left;
 use crate::objects::{Definition, Definitions, Known};
 use crate::own::Own;

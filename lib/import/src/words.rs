@@ -11,7 +11,7 @@ use st_stream::json::plain;
 use st_stream::json::read::{Read, value};
 
 use crate::amounts::{self, Amounts, BYTES};
-use crate::importer::escaped;
+use crate::escaped::escaped;
 use crate::left::Left;
 use crate::numbers::Numbers;
 use crate::partners;
