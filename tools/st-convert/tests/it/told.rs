@@ -96,3 +96,24 @@ fn a_receive_from_nobody_knows_whom_counts_once() {
     assert!(said.contains("1 receives whose source is not known"), "{said}");
     assert!(!said.contains("not converted"), "{said}");
 }
+
+/// A receive that waits for seconds.
+const LATE: &str = r#"{"rank":0,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":0,"call":"MPI_Send","dest":1,"tag":7,"bytes":800,"enter":5000000000,"exit":5000001000}
+{"rank":1,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":1,"call":"MPI_Recv","source":0,"tag":7,"bytes":800,"enter":1000,"exit":9000000000}
+{"rank":1,"call":"MPI_Barrier","comm":"MPI_COMM_SELF"}
+"#;
+
+#[test]
+fn a_window_has_the_waits_of_its_calls_and_no_call_without_times() {
+    let timed = LATE.lines().filter(|line| line.contains("enter")).collect::<Vec<_>>().join("\n");
+    let made = Made::of_lines(&timed);
+    let (path, _) = made.convert(&["--waits", "--from", "7", "-o", "app.csv"]);
+    assert!(column(&csv(&path, "events"), "function").contains(&"MPI_Recv".to_owned()));
+    assert_eq!(column(&csv(&path, "waits"), "wait_ns"), ["4999999000"]);
+    let made = Made::of_lines(LATE);
+    let (path, said) = made.convert(&["--from", "2", "-o", "app.csv"]);
+    assert!(!column(&csv(&path, "events"), "function").contains(&"MPI_Barrier".to_owned()));
+    assert!(said.contains("calls whose times are not known"), "{said}");
+}
