@@ -117,3 +117,23 @@ fn a_window_has_the_waits_of_its_calls_and_no_call_without_times() {
     assert!(!column(&csv(&path, "events"), "function").contains(&"MPI_Barrier".to_owned()));
     assert!(said.contains("calls whose times are not known"), "{said}");
 }
+
+#[test]
+fn records_of_paraver_have_nodes_of_the_ranks_that_are_written_and_polls_that_are_one() {
+    let made = Made::of_lines(
+        r#"{"header":{"world":3,"program":"app"}}
+{"host":"alpha","ranks":[0]}
+{"host":"beta","ranks":[1]}
+{"rank":0,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":1,"call":"MPI_Init","enter":0,"exit":10}
+{"rank":1,"call":"MPI_Test","request":null,"flag":false,"times":1000,"enter":20,"exit":1000}
+{"rank":2,"call":"MPI_Init","enter":0,"exit":10}
+"#,
+    );
+    let (path, said) = made.convert(&["--ranks", "1-2", "-o", "app.prv"]);
+    let (records, rows) = (std::fs::read_to_string(&path).unwrap(), path.with_extension("row"));
+    assert!(records.lines().next().unwrap().contains(":2(1,1):"), "{records}");
+    let rows = std::fs::read_to_string(rows).unwrap();
+    assert!(rows.starts_with("LEVEL NODE SIZE 2\nbeta\nunknown node\n"), "{rows}");
+    assert!(said.contains("999 polls that are one record with others"), "{said}");
+}
