@@ -137,3 +137,12 @@ fn records_of_paraver_have_nodes_of_the_ranks_that_are_written_and_polls_that_ar
     assert!(rows.starts_with("LEVEL NODE SIZE 2\nbeta\nunknown node\n"), "{rows}");
     assert!(said.contains("999 polls that are one record with others"), "{said}");
 }
+
+#[test]
+fn a_series_has_a_program_and_says_of_how_many_ranks_its_means_are() {
+    let made = Made::of_lines(STRANGERS);
+    let (path, said) = made.convert(&["--ranks", "0", "-o", "series.jsonl", "--to", "extrap"]);
+    assert!(said.contains("means are those of 1 rank, told as a run on 2"), "{said}");
+    let lines = std::fs::read_to_string(path).unwrap();
+    assert!(lines.contains(r#""callpath":"program""#), "{lines}");
+}
