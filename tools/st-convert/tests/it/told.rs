@@ -146,3 +146,14 @@ fn a_series_has_a_program_and_says_of_how_many_ranks_its_means_are() {
     let lines = std::fs::read_to_string(path).unwrap();
     assert!(lines.contains(r#""callpath":"program""#), "{lines}");
 }
+
+#[test]
+fn groups_that_no_table_has_are_counted() {
+    let made = Made::of_lines(
+        r#"{"group":"all","members":[0]}
+{"rank":0,"call":"MPI_Comm_group","comm":"MPI_COMM_WORLD","group":"all"}
+"#,
+    );
+    let said = said(&made, &["-o", "app.csv"]);
+    assert!(said.contains("1 members of groups that calls make"), "{said}");
+}
