@@ -4,8 +4,9 @@
 //! posted after it on its thread, and that could take its message, are held back until then. [`Messages`] keeps for each end
 //! what its user wants to know of it, from when it is sent or posted until the user lets go of both ends.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
+use foldhash::fast::FixedState;
 use slab::Slab;
 use st_model::event::Completed;
 use st_model::num::{Exact as _, narrow};
@@ -37,6 +38,8 @@ struct Posted<R> {
     send: u32,
     /// It stands in its channel.
     entered: bool,
+    /// Ascending in the order in which receives are posted.
+    turn: u64,
 }
 
 /// What has to be known of a thread.
@@ -44,6 +47,8 @@ struct Posted<R> {
 struct Thread {
     /// In the order in which they were posted: receives without channel, and those that wait for these.
     held: Vec<u32>,
+    /// Those of them that have no channel.
+    wild: Vec<u32>,
     /// Where the message comes through that the last probe found, until it is received; and what the user calls the probe.
     probe: Option<(Channel, u64)>,
 }
@@ -57,6 +62,20 @@ pub struct Messages<S, R> {
     channels: Channels<Number>,
     threads: Vec<Thread>,
     met: VecDeque<(u32, u32)>,
+    posted: u64,
+}
+
+/// A receive that is under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Left<'a, S, R> {
+    /// What is known of it.
+    pub what: &'a R,
+    /// What is known of the send that it has met.
+    pub sent: Option<&'a S>,
+    /// It is held back: it has no channel, or stands behind one that has none.
+    pub is_held: bool,
+    /// It is known where its message comes through.
+    pub has_channel: bool,
 }
 
 impl<S, R> Default for Messages<S, R> {
@@ -67,6 +86,7 @@ impl<S, R> Default for Messages<S, R> {
             channels: Channels::default(),
             threads: Vec::new(),
             met: VecDeque::new(),
+            posted: 0,
         }
     }
 }
@@ -106,13 +126,19 @@ impl<S, R> Messages<S, R> {
 
     /// A thread posts a receive; its channel may have wildcards. Returns its number; see [`Messages::next_met`].
     pub fn post(&mut self, thread: u32, channel: Channel, what: R) -> u32 {
-        let posted = Posted { what, channel, thread, send: NONE, entered: false };
-        let receive = narrow(self.receives.insert(posted));
-        if self.thread(thread).held.is_empty() && channel.is_known() {
+        let turn = self.posted;
+        self.posted += 1;
+        let receive =
+            narrow(self.receives.insert(Posted { what, channel, thread, send: NONE, entered: false, turn }));
+        self.thread(thread);
+        if channel.is_known() && !self.is_behind(thread, &channel, turn) {
             self.enter(receive);
-        } else {
-            self.threads[thread.to_usize()].held.push(receive);
-            self.release(thread);
+            return receive;
+        }
+        let of = self.thread(thread);
+        of.held.push(receive);
+        if !channel.is_known() {
+            of.wild.push(receive);
         }
         receive
     }
@@ -121,19 +147,20 @@ impl<S, R> Messages<S, R> {
     pub fn settle(&mut self, receive: u32, got: &Completed) {
         let Some(posted) = self.receives.get_mut(receive.to_usize()).filter(|p| !p.entered) else { return };
         posted.channel.settle(got);
-        let thread = posted.thread;
-        self.release(thread);
+        let (thread, turn) = (posted.thread, posted.turn);
+        self.release(thread, turn);
     }
 
     /// A receive is cancelled: it takes no message. Returns what is known of it, unless it has met one before.
     pub fn withdraw(&mut self, receive: u32) -> Option<R> {
         let at = receive.to_usize();
-        let Posted { channel, thread, entered, .. } = *self.receives.get(at).filter(|p| p.send == NONE)?;
+        let Posted { channel, thread, entered, turn, .. } =
+            *self.receives.get(at).filter(|p| p.send == NONE)?;
         let taken = self.receives.try_remove(at).map(|posted| posted.what);
         if entered {
             self.channels.withdraw(&channel, |waiting| *waiting == Number(receive));
         } else {
-            self.release(thread);
+            self.release(thread, turn);
         }
         taken
     }
@@ -212,21 +239,64 @@ impl<S, R> Messages<S, R> {
         found
     }
 
+    /// Receives that nothing has let go of.
+    pub fn left(&self) -> impl Iterator<Item = Left<'_, S, R>> {
+        self.receives.iter().map(|(_, posted)| Left {
+            what: &posted.what,
+            sent: self.sends.get(posted.send.to_usize()).map(|sent| &sent.what),
+            is_held: !posted.entered,
+            has_channel: posted.channel.is_known(),
+        })
+    }
+
+    /// Of the sends that have met no receive, those which one could take that is held back: nobody knows which.
+    #[must_use]
+    pub fn unsure(&self) -> u64 {
+        let held = self.receives.iter().filter(|(_, p)| !p.entered).map(|(_, p)| p.channel);
+        let held: HashSet<_, FixedState> = held.map(|c| (c.group, c.side, c.to)).collect();
+        let waiting = self.channels.waiting().filter(|(_, receives, _)| !receives);
+        let of_held = waiting.filter(|(c, ..)| held.contains(&(c.group, c.side, c.to)));
+        of_held.map(|(.., sends)| sends.count().to_u64()).sum()
+    }
+
     /// Messages whose order is not known: several threads of a rank use their channel.
     #[must_use]
     pub fn unordered(&self) -> u64 {
         self.channels.unordered()
     }
 
-    /// Enters receives into their channels that no receive before them could stand in for.
-    fn release(&mut self, thread: u32) {
-        let mut held = std::mem::take(&mut self.thread(thread).held);
-        let mut stay = 0;
-        for i in 0..held.len() {
+    /// Whether a receive stands before a turn of a thread that has no channel yet, and that could take what comes through another.
+    ///
+    /// Of those with channels nothing has to be asked: one with this channel that is held is behind such a receive, and so is
+    /// what comes after it.
+    fn is_behind(&self, thread: u32, channel: &Channel, turn: u64) -> bool {
+        let wild = self.threads.get(thread.to_usize()).map_or(&[][..], |of| &of.wild);
+        let posted = wild.iter().filter_map(|wild| self.receives.get(wild.to_usize()));
+        posted.take_while(|p| p.turn < turn).any(|p| p.channel.may_take(channel))
+    }
+
+    /// More is known of the receive of a turn, or it is gone: enters receives that no other before them could stand in for.
+    fn release(&mut self, thread: u32, turn: u64) {
+        let of = self.thread(thread);
+        let (mut held, mut wild) = (std::mem::take(&mut of.held), std::mem::take(&mut of.wild));
+        let posted = |receive: u32| self.receives.get(receive.to_usize());
+        let is_before = |receive: &u32| posted(*receive).is_some_and(|p| p.turn < turn);
+        let at = wild.partition_point(is_before);
+        let is_wild = |receive: u32| posted(receive).is_some_and(|p| !p.channel.is_known());
+        if wild.get(at).is_some_and(|receive| !is_wild(*receive)) {
+            wild.remove(at);
+        }
+        // What stands before it does not depend on it.
+        let first = held.partition_point(is_before);
+        self.thread(thread).wild = wild;
+        let mut stay = first;
+        for i in first..held.len() {
             let receive = held[i];
-            let Some(channel) = self.receives.get(receive.to_usize()).map(|p| p.channel) else { continue };
-            let before = held[..stay].iter().filter_map(|h| self.receives.get(h.to_usize()));
-            if channel.is_known() && !before.into_iter().any(|p| p.channel.may_take(&channel)) {
+            let Some((channel, turn)) = self.receives.get(receive.to_usize()).map(|p| (p.channel, p.turn))
+            else {
+                continue;
+            };
+            if channel.is_known() && !self.is_behind(thread, &channel, turn) {
                 self.enter(receive);
             } else {
                 held[stay] = receive;

@@ -7,11 +7,11 @@ use foldhash::fast::FixedState;
 use slab::Slab;
 use st_match::PARTITIONED;
 use st_match::communication::{End, Listener, Moved};
-use st_match::messages::Messages;
+use st_match::messages::{Left, Messages};
 use st_match::standing::{Scope, Standing};
 use st_match::volume::Volumes;
 use st_model::calls::roles::{Action, Rule, Start};
-use st_model::event::{Completed, Event};
+use st_model::event::{Arg, Completed, Event};
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::section::Section;
 
@@ -193,17 +193,37 @@ impl Shared {
         });
     }
 
-    /// Ends that have not met, as losses of who draws messages.
-    pub(crate) fn unmatched(&self) -> Losses {
-        let [sends, receives] = self.messages.unmatched();
+    /// Messages that are not drawn, as losses of who draws messages; `cut`: calls that come later have not been read.
+    pub(crate) fn undrawn(&self, cut: bool) -> Losses {
         let mut losses = Losses::default();
-        losses.add("sends whose receive is not there", sends);
+        if !self.matching() {
+            return losses;
+        }
+        let ([sends, receives], unsure) = (self.messages.unmatched(), self.messages.unsure());
+        losses.add("sends whose receive is not there", sends.saturating_sub(unsure));
+        losses.add("sends whose receive is not known: one with a wildcard has not completed", unsure);
         losses.add("receives whose send is not there", receives);
         losses.add("messages whose order is not known", self.messages.unordered());
-        losses.add("messages with one end outside of what is chosen", self.cut);
+        losses.add(ONE_END, self.cut);
+        for Left { what, sent, is_held, has_channel } in self.messages.left() {
+            let lost = match sent {
+                Some(sent) if !(sent.chosen || what.chosen) => continue,
+                Some(_) if cut => ONE_END,
+                Some(_) => "messages whose receive is not seen to complete",
+                None if is_held && has_channel => {
+                    "receives whose send is not known: one with a wildcard has not completed"
+                }
+                None if is_held && what.received.is_some() => "receives whose source or tag is not known",
+                None => continue,
+            };
+            losses.add(lost, 1);
+        }
         losses
     }
 }
+
+/// What messages are called of which a call is outside.
+const ONE_END: &str = "messages with one end outside of what is chosen";
 
 impl Reading<'_, '_> {
     fn side(&self, end: &End, id: u64) -> Side {
@@ -267,7 +287,10 @@ impl Listener for Reading<'_, '_> {
         let group_side = end.at.other();
         let mut posted = Posted { side, by: self.by, received: None, group_side, chosen: self.chosen };
         if done {
-            (posted.received, posted.side.bytes) = (Some(self.by), self.bytes);
+            posted.received = Some(self.by);
+            // Of what its status does not tell its room is known.
+            let is_told = matches!(event.arg("bytes"), Some(Arg::One(0..)));
+            posted.side.bytes = if is_told { self.bytes } else { posted.side.bytes };
         }
         let wanted = self.shared.matching() || !done;
         let receive =

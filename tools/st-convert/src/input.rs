@@ -13,6 +13,7 @@ use crate::choice::Chosen;
 use crate::level::Level;
 use crate::numbering::Numbering;
 use crate::selection::Selection;
+use crate::strangers::Strangers;
 use crate::trace::Trace;
 use crate::window::Window;
 
@@ -53,7 +54,9 @@ impl Input {
         let ranks = asked.and_then(|asked| asked.ranks.as_ref());
         let (mut sections, mut zero) = (Vec::new(), None::<i64>);
         let budget = steps.map(Steps::budget);
-        let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, section| {
+        let mut strangers = Strangers::default();
+        let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, mut section| {
+            strangers.number(&mut section);
             if let Some(budget) = &budget {
                 budget.spend(&section, ranks, HANDED)?;
                 budget.spend_threads(&section, ranks)?;

@@ -34,6 +34,7 @@ mod script;
 mod selection;
 mod series;
 mod source;
+mod strangers;
 pub mod tables;
 mod thread;
 mod trace;

@@ -30,6 +30,7 @@ pub(crate) enum Matter {
     Files,
     Offsets,
     Members,
+    Groups,
     Sites,
     Errors,
     Others,
@@ -38,7 +39,7 @@ pub(crate) enum Matter {
 use Matter::*;
 
 /// What calls of a function say, by its row alone.
-const OF_ROWS: [Matter; 17] = [
+const OF_ROWS: [Matter; 18] = [
     Datatypes,
     Reductions,
     Counts,
@@ -54,6 +55,7 @@ const OF_ROWS: [Matter; 17] = [
     Files,
     Offsets,
     Members,
+    Groups,
     Sites,
     Others,
 ];
@@ -81,6 +83,7 @@ impl Matter {
             Files => "files of calls",
             Offsets => "offsets in files",
             Members => "members of communicators, groups, windows and files that calls make",
+            Groups => "members of groups that calls make",
             Sites => "functions and call sites",
             Errors => "errors of calls",
             Others => "other parameters of calls",
@@ -109,6 +112,9 @@ impl Matter {
             Files => names(Object::File),
             Offsets => moves(row) && has("offset"),
             Members => row.slots.iter().any(makes_group),
+            Groups => {
+                row.slots.iter().any(|slot| slot.is_made() && slot.meaning == Meaning::Ref(Object::Group))
+            }
             Sites => true,
             Others => row.slots.iter().any(|slot| is_other(row, slot)),
             InPlace | Wildcards | Errors => false,

@@ -67,6 +67,7 @@ impl Profile {
         let mut ranks: Vec<u32> = trace.lanes.iter().map(|lane| lane.rank).collect();
         ranks.dedup();
         let program = trace.whole.header.program.rsplit('/').next().unwrap_or_default();
+        let program = if program.is_empty() { "program" } else { program };
         let root = Path { caller: None, function: program.to_owned(), is_mpi: false, is_local: true };
         Self {
             ranks,

@@ -26,6 +26,7 @@ use crate::series;
 use crate::trace::{Lane, Trace};
 use crate::walk::walk;
 use crate::way::Way;
+use crate::window::Window;
 
 /// The program, from its command line to its exit status.
 #[must_use]
@@ -199,7 +200,7 @@ fn written(
     if trace.level == Level::Calls {
         losses.take_in(shared.said.left_out(kind.lacks));
     }
-    losses.take_in(shared.unmatched());
+    losses.take_in(shared.undrawn(trace.window.until != Window::ALL.until));
     losses.take_in(shared.losses);
     Ok(losses)
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use st_cli::UsageError;
 use st_cli::options::Talk;
+use st_cli::{UsageError, counted};
+use st_model::num::Exact as _;
 
 use crate::NAME;
 use crate::trace::Trace;
 
-/// Refuses parts of one run, and says what makes a series of doubtful worth: other programs, ranks that are missing, and that all
+/// Refuses parts of one run, and says what makes a series of doubtful worth: other programs, ranks that are missing or not asked for, and that all
 /// are on equally many ranks. Builds for each number of ranks may have names of their own.
 ///
 /// # Errors
@@ -26,13 +27,11 @@ pub(crate) fn check(runs: &[(String, Trace)], name: &str, talk: &Talk) -> Result
                 "{named}: is of the same run as {other}, and {name} takes each input for a run: give the directory that holds all of its streams"
             )));
         }
-        let missing = trace.whole.missing().len();
-        if missing > 0 {
-            let world = header.world;
-            talk.warn(
-                NAME,
-                format_args!("{named}: means are those of the other ranks, told as a run on {world}"),
-            );
+        let world = header.world;
+        let ranks = trace.lanes.chunk_by(|a, b| a.rank == b.rank).count();
+        if ranks.to_u64() < world.to_u64() {
+            let ranks = counted(ranks.to_u64(), "rank");
+            talk.warn(NAME, format_args!("{named}: means are those of {ranks}, told as a run on {world}"));
         }
     }
     let program = |trace: &Trace| {

@@ -10,6 +10,7 @@ use st_model::section::Section;
 use crate::choice::Chosen;
 use crate::exchanges::{Exchange, Reading, Sequences, Shared};
 use crate::format::{Call, Format};
+use crate::level::Level;
 use crate::message::Moment;
 use crate::requests::Of;
 use crate::trace::{Lane, Trace};
@@ -25,6 +26,8 @@ pub(crate) struct Thread<'a> {
     at: u32,
     section: &'a Section,
     chosen: &'a Chosen,
+    /// Calls are summed up; of those without times it is known how many they are.
+    is_summed: bool,
     sites: &'a [u32],
     events: Events<'a>,
     points: Option<Points<'a>>,
@@ -45,6 +48,7 @@ impl<'a> Thread<'a> {
             at: narrow(at),
             section,
             chosen: &trace.chosen,
+            is_summed: trace.level == Level::Summary,
             sites: &trace.numbers[lane.section],
             events: section.events(lane.thread.to_usize(), lane.rank)?,
             points: trace.zero.and(column).map(|column| column.points()),
@@ -100,8 +104,11 @@ impl<'a> Thread<'a> {
         let Some(mut event) = self.events.next_event()? else { return Ok(false) };
         event.times = times;
         let of = (event.sym, self.lane.rank);
-        let chosen =
-            times.is_none_or(|times| window.has(times)) && self.chosen.has(self.lane.section, of, times);
+        let timely = times.map_or(window.is_all(), |times| window.has(times));
+        let chosen = timely && self.chosen.has(self.lane.section, of, times);
+        if times.is_none() && !window.is_all() && !self.is_summed {
+            shared.losses.add("calls whose times are not known", event.calls());
+        }
         exchanges.clear();
         shared.moved.clear();
         let volume = self.volumes.next_event(&event);

@@ -176,7 +176,7 @@ impl Trace {
         self.lanes.iter().map(count).fold(0, u64::saturating_add)
     }
 
-    fn column(&self, lane: &Lane) -> Option<&Column> {
+    pub(crate) fn column(&self, lane: &Lane) -> Option<&Column> {
         let thread = self.section(lane).threads.get(lane.thread.to_usize())?;
         thread.column(lane.rank)
     }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use anyhow::{Context as _, Result};
 use foldhash::fast::FixedState;
-use st_explain::{Analysis, Place, analyse_each};
+use st_explain::{Analysis, Place, Waited, analyse_each};
 use st_model::calls::{CallId, CallTable};
-use st_model::num::saturate;
+use st_model::num::Exact as _;
 
 use crate::trace::Trace;
 use crate::walk::Tell;
@@ -29,22 +29,42 @@ pub(crate) fn of_calls(trace: &Trace, tell: Tell<'_>) -> Result<Analysis> {
     if let Some(e) = stopped.into_inner() {
         return Err(e);
     }
-    let (zero, wanted) = (trace.zero.unwrap_or(0), wanted(trace));
+    let wanted = wanted(trace);
     let Analysis { each, places, lanes, .. } = &mut found;
     each.retain(|wait| {
-        let begin = wait.enter.saturating_sub(zero);
-        let times = (begin, begin.saturating_add(saturate(wait.ns)));
-        trace.has(wait.rank)
-            && trace.window.has(times)
-            && trace.chosen.is_in_phase(wait.rank, Some(times))
-            && wanted
-                .as_ref()
-                .is_none_or(|all| places.get(wait.place).is_some_and(|place| all.contains(&place)))
+        let is_wanted =
+            |all: &HashSet<_, _>| places.get(wait.place).is_some_and(|place| all.contains(&place));
+        trace.has(wait.rank) && wanted.as_ref().is_none_or(is_wanted)
     });
     each.sort_unstable_by_key(|wait| {
         (wait.rank, usize::try_from(wait.thread).ok().and_then(|at| lanes.get(at)), wait.call, *wait)
     });
+    if !(trace.window.is_all() && trace.chosen.is_of_any_time()) {
+        *each = each
+            .chunk_by(|a, b| a.thread == b.thread)
+            .flat_map(|waits| timely(trace, waits, lanes))
+            .collect();
+    }
     Ok(found)
+}
+
+/// Waits of a thread, in their order, whose calls are written by their times.
+fn timely(trace: &Trace, waits: &[Waited], lanes: &[(u32, u32)]) -> Vec<Waited> {
+    let Some(first) = waits.first() else { return Vec::new() };
+    let lane = lanes
+        .get(first.thread.to_usize())
+        .and_then(|(rank, thread)| trace.lanes_of(*rank).iter().find(|lane| lane.thread == *thread));
+    let Some(column) = lane.and_then(|lane| trace.column(lane)) else { return Vec::new() };
+    let since = |time: i64| time.saturating_sub(trace.zero.unwrap_or(0));
+    let mut calls = (first.call..).zip(column.times_from(first.call)).peekable();
+    let is_timely = |wait: &&Waited| {
+        while calls.next_if(|(call, _)| *call < wait.call).is_some() {}
+        calls.peek().is_some_and(|(_, (enter, exit))| {
+            let times = (since(*enter), since(*exit));
+            trace.window.has(times) && trace.chosen.is_in_phase(wait.rank, Some(times))
+        })
+    };
+    waits.iter().filter(is_timely).copied().collect()
 }
 
 /// Name of a function; of one that nobody knows, its number.

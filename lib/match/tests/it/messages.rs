@@ -246,3 +246,20 @@ proptest! {
         prop_assert_eq!(channels.met_in(&CHANNEL).unwrap_or_default(), met);
     }
 }
+
+#[test]
+fn receives_behind_one_that_never_completes_cost_the_same_each() {
+    let mut messages: Messages<(), ()> = Messages::default();
+    let through = |from, tag| Channel { group: 0, side: 0, from, to: 1, tag };
+    messages.post(0, through(UNKNOWN, UNKNOWN_TAG), ());
+    let begin = std::time::Instant::now();
+    // Each is told a source as late as the first: a pass over all that are held would take minutes.
+    for i in 0..200_000_u32 {
+        let receive = messages.post(0, through(if i % 2 == 0 { 0 } else { UNKNOWN }, 3), ());
+        messages.settle(receive, &Completed { source: Some(0), tag: Some(3), ..Completed::default() });
+        messages.send(1, through(0, 3), ());
+    }
+    assert!(begin.elapsed().as_secs() < 10);
+    assert_eq!((messages.unmatched(), messages.unsure()), ([200_000, 0], 200_000));
+    assert_eq!(messages.left().filter(|left| left.is_held && left.has_channel).count(), 200_000);
+}

@@ -80,8 +80,8 @@ struct Rank {
     slots: VecDeque<Slot>,
     /// Slots that have been taken out.
     taken: u64,
-    /// Where receives without a source stand.
-    open: HashMap<u64, u64, FixedState>,
+    /// Where receives stand that are not complete, and what they name.
+    open: HashMap<u64, (u64, Side), FixedState>,
     /// What has begun and is not complete.
     begun: HashMap<u64, (End, bool), FixedState>,
     /// Of collective operations that have begun: their messages.
@@ -154,10 +154,15 @@ impl Script {
 
     /// The rank has no more calls.
     pub(crate) fn end(&mut self, mut to: impl FnMut(Op) -> Result<()>) -> Result<()> {
-        self.losses
-            .add("receives with a wildcard that are not seen to complete", self.rank.open.len().to_u64());
-        let open = std::mem::take(&mut self.rank.open);
-        open.into_values().for_each(|at| self.rank.fill(at, Slot::Nothing));
+        let mut open: Vec<_> = std::mem::take(&mut self.rank.open).into_values().collect();
+        open.sort_unstable_by_key(|(at, _)| *at);
+        for (at, side) in open {
+            let is_known = side.peer.is_some() && side.tag.is_some();
+            let end = if is_known { self.end_of(&side) } else { None };
+            self.losses.add("receives with a wildcard that are not seen to complete", u64::from(!is_known));
+            // It may be what a send waits for.
+            self.rank.fill(at, end.map_or(Slot::Nothing, |end| Slot::Known(Op::Ireceive(end, side.id << 1))));
+        }
         self.rank.take(&mut to)?;
         self.rank = Rank::default();
         Ok(())
@@ -199,20 +204,17 @@ impl Script {
                     self.rank.exchanged.push((end, id));
                 }
             }
-            Exchange::Post { side, done } if *done => {
-                if side.peer.is_none() {
-                    self.losses.add("receives whose source is not known", 1);
-                }
-            }
+            // It is complete in the same call.
+            Exchange::Post { done: true, .. } => {}
             Exchange::Post { side, .. } => {
                 // Its size is known when it is complete.
                 let at = self.rank.reserve(side.id);
-                self.rank.open.insert(side.id, at);
+                self.rank.open.insert(side.id, (at, *side));
             }
             Exchange::Received { side, at_once } => self.received(side, *at_once),
             Exchange::Sent { id } => self.rank.wait(*id << 1 | 1),
             Exchange::Cancelled { id, send: false } => {
-                if let Some(at) = self.rank.open.remove(id) {
+                if let Some((at, _)) = self.rank.open.remove(id) {
                     self.rank.fill(at, Slot::Nothing);
                 }
             }
@@ -228,13 +230,16 @@ impl Script {
     }
 
     fn received(&mut self, side: &Side, at_once: bool) {
-        let end = self.end_of(side);
+        let (no_source, no_tag) = (side.peer.is_none(), side.tag.is_none());
+        self.losses.add("receives whose source is not known", u64::from(no_source));
+        self.losses.add("receives whose tag is not known", u64::from(no_tag && !no_source));
+        let end = if no_source || no_tag { None } else { self.end_of(side) };
         if at_once {
             // The send of an exchange was begun before, so that neither rank waits for the other.
             self.rank.extend(end.map(Op::Receive));
             return self.complete_exchange();
         }
-        let Some(at) = self.rank.open.remove(&side.id) else { return };
+        let Some((at, _)) = self.rank.open.remove(&side.id) else { return };
         let Some(end) = end else { return self.rank.fill(at, Slot::Nothing) };
         let id = side.id << 1;
         self.rank.fill(at, Slot::Known(Op::Ireceive(end, id)));

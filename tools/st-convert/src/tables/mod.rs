@@ -46,6 +46,7 @@ pub(crate) const LACKS: &[Matter] = &[
     Matter::Displacements,
     Matter::Files,
     Matter::Offsets,
+    Matter::Groups,
     Matter::Others,
 ];
 

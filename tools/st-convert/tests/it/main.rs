@@ -15,5 +15,6 @@ mod simulators;
 mod source;
 mod strict;
 mod tables;
+mod told;
 mod viewers;
 mod wire;

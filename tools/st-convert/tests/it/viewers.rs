@@ -249,3 +249,73 @@ fn a_backslash_at_the_end_of_a_name_does_not_hide_that() {
     let named = |event: &Value| event["args"]["name"] == "a\"b\\";
     assert!(read["traceEvents"].as_array().unwrap().iter().any(named), "{text}");
 }
+
+/// Slices of calls as who reads a trace has them: packets in the order of time, those of a time in that of the file. Rank, name, begin and
+/// end; an instant has but one time.
+fn stacked(bytes: &[u8]) -> Vec<(u64, String, i64, i64)> {
+    let mut texts: BTreeMap<(u64, u64), String> = BTreeMap::new();
+    let mut events = Vec::new();
+    let mut of = BTreeMap::new();
+    for (_, packet) in fields(bytes) {
+        let packet = packet.message();
+        texts.extend(interned(&packet));
+        for track in packet.of(60).map(|track| track.message()) {
+            of.extend(track.of(4).next().map(|thread| (track.number(1), thread.message().number(1) - 1)));
+        }
+        for event in packet.of(11).map(|event| event.message()).filter(|event| event.number(9) != 4) {
+            let name = texts.get(&(2, event.number(10))).cloned().unwrap_or_default();
+            events.push((i64::try_from(packet.number(8)).unwrap(), event.number(9), event.number(11), name));
+        }
+    }
+    events.sort_by_key(|event| event.0);
+    let (mut open, mut all) = (BTreeMap::<u64, Vec<(i64, String)>>::new(), Vec::new());
+    for (at, kind, track, name) in events {
+        match kind {
+            1 => open.entry(track).or_default().push((at, name)),
+            2 => {
+                let (begin, name) = open.get_mut(&track).unwrap().pop().unwrap();
+                all.push((of[&track], name, begin, at));
+            }
+            _ => all.push((of[&track], name, at, at)),
+        }
+    }
+    all
+}
+
+#[test]
+fn a_slice_ends_before_the_next_begins_also_where_its_message_is_known_late() {
+    let made = Made::of_lines(
+        r#"{"rank":1,"call":"MPI_Init","enter":0,"exit":0}
+{"rank":0,"call":"MPI_Send","dest":1,"tag":7,"bytes":800,"enter":600,"exit":700}
+{"rank":1,"call":"MPI_Recv","source":0,"tag":7,"bytes":800,"enter":100,"exit":500}
+{"rank":1,"call":"MPI_Barrier","comm":"MPI_COMM_SELF","enter":500,"exit":900}
+"#,
+    );
+    let (path, _) = made.convert(&["-o", "app.pftrace"]);
+    let slices = stacked(&std::fs::read(path).unwrap());
+    for (name, begin, end) in [("MPI_Recv", 100, 500), ("MPI_Barrier", 500, 900), ("message", 500, 500)] {
+        let found: Vec<_> = slices.iter().filter(|slice| slice.1 == name).collect();
+        let times: Vec<_> = found.iter().map(|slice| (slice.0, slice.2, slice.3)).collect();
+        assert_eq!(times, [(1, begin, end)], "{name}: {slices:?}");
+    }
+}
+
+#[test]
+fn bytes_in_flight_are_those_of_messages_that_are_written() {
+    let made = kernel(Kernel::Stencil2d);
+    let (path, _) = made.convert(&["--sites", "MPI_Isend", "-o", "sends.pftrace"]);
+    assert_eq!(perfetto(&std::fs::read(path).unwrap()).counters.get(&1), None);
+    // What a wildcard holds back is known late.
+    let made = Made::of_lines(
+        r#"{"rank":1,"call":"MPI_Init","enter":0,"exit":0}
+{"rank":0,"call":"MPI_Send","dest":1,"tag":7,"bytes":100,"enter":100,"exit":110}
+{"rank":0,"call":"MPI_Send","dest":1,"tag":9,"bytes":50,"enter":800,"exit":810}
+{"rank":1,"call":"MPI_Irecv","source":"MPI_ANY_SOURCE","tag":"MPI_ANY_TAG","bytes":2000,"request":"w","enter":20,"exit":30}
+{"rank":1,"call":"MPI_Recv","source":0,"tag":9,"bytes":50,"enter":750,"exit":820}
+{"rank":1,"call":"MPI_Wait","request":"w","completed":[{"request":"w","source":0,"tag":7,"bytes":100}],"enter":900,"exit":910}
+"#,
+    );
+    let (path, _) = made.convert(&["-o", "app.pftrace"]);
+    let read = perfetto(&std::fs::read(path).unwrap());
+    assert_eq!(read.counters[&1], [(100, 100), (800, 150), (820, 100), (910, 0)]);
+}

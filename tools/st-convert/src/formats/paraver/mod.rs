@@ -22,7 +22,7 @@ use crate::level::Level;
 use crate::losses::Losses;
 use crate::matters::Matter;
 use crate::message::{Message, Moment};
-use crate::trace::Trace;
+use crate::trace::{Lane, Trace};
 use crate::words::function;
 use labels::Values;
 use sorting::Lines;
@@ -179,17 +179,23 @@ impl Paraver<'_> {
         text
     }
 
+    /// The nodes of these threads, by number in [`Trace::hosts`].
+    fn nodes(&self) -> Vec<u32> {
+        let mut hosts: Vec<u32> = self.trace.lanes.iter().map(|lane| lane.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts
+    }
+
     fn header(&self) -> String {
-        let mut cpus = vec![0usize; self.trace.hosts.len().max(1)];
-        for lane in &self.trace.lanes {
-            cpus.iter_mut().skip(lane.host.to_usize()).take(1).for_each(|n| *n += 1);
-        }
+        let nodes = self.nodes();
+        let of = |lane: &Lane| nodes.partition_point(|host| *host < lane.host);
+        let mut cpus = vec![0usize; nodes.len().max(1)];
+        self.trace.lanes.iter().for_each(|lane| cpus[of(lane)] += 1);
         let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
         let ranks = self.trace.lanes.chunk_by(|a, b| a.rank == b.rank);
-        let tasks = ranks.map(|lanes| {
-            let node = lanes.first().map_or(1, |lane| lane.host + 1);
-            format!("{}:{node}", lanes.len())
-        });
+        let tasks =
+            ranks.map(|lanes| format!("{}:{}", lanes.len(), lanes.first().map_or(1, |lane| of(lane) + 1)));
         let tasks: Vec<String> = tasks.collect();
         format!(
             "#Paraver ({}):{}_ns:{}({}):1:{}({})",
@@ -204,8 +210,11 @@ impl Paraver<'_> {
 
     fn rows(&self, out: &mut Output) -> Result<()> {
         let lanes = &self.trace.lanes;
-        writeln!(out, "LEVEL NODE SIZE {}", self.trace.hosts.len())?;
-        self.trace.hosts.iter().try_for_each(|host| writeln!(out, "{host}"))?;
+        let nodes = self.nodes();
+        writeln!(out, "LEVEL NODE SIZE {}", nodes.len())?;
+        for host in nodes.into_iter().filter_map(|host| self.trace.hosts.get(host.to_usize())) {
+            writeln!(out, "{}", if host.is_empty() { "unknown node" } else { host })?;
+        }
         writeln!(out, "\nLEVEL TASK SIZE {}", lanes.chunk_by(|a, b| a.rank == b.rank).count())?;
         for lanes in lanes.chunk_by(|a, b| a.rank == b.rank) {
             lanes.first().map_or(Ok(()), |lane| writeln!(out, "rank {}", lane.rank))?;
@@ -228,6 +237,7 @@ impl Format for Paraver<'_> {
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
         };
+        self.losses.add("polls that are one record with others", call.event.calls().saturating_sub(1));
         let (enter, exit, place) = (self.since(enter), self.since(exit), place.text());
         let row = call.event.row;
         let begins_only = row.is_some_and(|row| Start::of(row) != Start::Blocking);

@@ -3,7 +3,8 @@
 //! Source: `protos/perfetto/trace/perfetto_trace.proto`. A message is a flow from the begin of the slice that sends it to the
 //! end of the one that completes its receive; a collective operation is one through the begins of all its slices, so that the
 //! next rank that comes is the next slice of it. Flows do not say that they end: one that arrives before it was sent, by clocks that
-//! differ, would not be drawn. Packets stand in the order in which they become known, not of time.
+//! differ, would not be drawn. One that is known when the slice that it ends with had to end arrives at an instant there. Packets
+//! stand in the order in which they become known, not of time.
 
 mod counters;
 mod interning;
@@ -30,11 +31,12 @@ use crate::message::Message;
 use crate::phase::Phase;
 use crate::trace::Trace;
 use crate::words::{function, of_phase, parameters};
-use counters::{Counter, waiting};
+use counters::{values, waiting};
 use interning::Interning;
 use schema::{
-    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE, ProcessDescriptor,
-    SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent,
+    COUNT, COUNTER, CounterDescriptor, INCREMENTAL_STATE_CLEARED, INSTANT, NEEDS_INCREMENTAL_STATE,
+    ProcessDescriptor, SIZE_BYTES, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor,
+    TrackEvent,
 };
 
 pub(crate) const KIND: FormatKind = FormatKind {
@@ -89,7 +91,10 @@ struct Perfetto<'a> {
     first: i64,
     interning: Interning,
     held: HashMap<(u32, u64), Held, FixedState>,
-    in_flight: Counter,
+    /// Of each thread, the call whose slice has been held last.
+    last_held: HashMap<u32, u64, FixedState>,
+    /// When how many bytes more are under way.
+    in_flight: Vec<(i64, i64)>,
     losses: Losses,
     buffer: Vec<u8>,
     flags: u32,
@@ -104,7 +109,8 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
         first: trace.first(),
         interning: Interning::default(),
         held: HashMap::default(),
-        in_flight: Counter::default(),
+        last_held: HashMap::default(),
+        in_flight: Vec::new(),
         losses: Losses::default(),
         buffer: Vec::new(),
         flags: INCREMENTAL_STATE_CLEARED | NEEDS_INCREMENTAL_STATE,
@@ -189,22 +195,38 @@ impl Perfetto<'_> {
         self.event(exit, TrackEvent { r#type: SLICE_END, track_uuid, flow_ids, ..Default::default() })
     }
 
-    /// Tells of the bytes under way up to a time.
-    fn count_until(&mut self, until: i64) -> Result<()> {
-        while let Some((at, value)) = self.in_flight.next(until) {
-            self.count(IN_FLIGHT, at, value)?;
+    /// Ends the slice of a thread's last call where it is held and must not be longer: the ends of slices that follow at the same time
+    /// stand in their order. Of a selection some messages are never known, and slices would be held to the end.
+    fn end_last(&mut self, at: u32, enter: i64) -> Result<()> {
+        let must_end = |held: &Held| held.exit >= enter || !self.trace.chosen.is_all();
+        let Some(key) = self.last_held.get(&at).map(|call| (at, *call)) else { return Ok(()) };
+        if !self.held.get(&key).is_some_and(must_end) {
+            return Ok(());
         }
-        Ok(())
+        let Some(held) = self.held.remove(&key) else { return Ok(()) };
+        self.end(at, held.exit, held.flows)
+    }
+
+    /// What arrives at the end of a slice that has been written.
+    fn arrive(&mut self, at: u32, exit: i64, flow: u64) -> Result<()> {
+        let event = TrackEvent {
+            category_iids: vec![self.interning.category("mpi")],
+            r#type: INSTANT,
+            name_iid: self.interning.name("message"),
+            track_uuid: THREADS + at.to_u64(),
+            flow_ids: vec![flow],
+            ..Default::default()
+        };
+        self.event(exit, event)
     }
 
     /// Flows that begin with a call, and messages that it receives and whose flows will end with it.
-    fn flows(&mut self, call: &Call<'_>, enter: i64) -> (Vec<u64>, usize) {
+    fn flows(&self, call: &Call<'_>) -> (Vec<u64>, usize) {
         let (mut flows, mut awaited) = (Vec::new(), 0);
         for exchange in call.exchanges {
             match exchange {
                 Exchange::Send { side, .. } if side.peer.is_some_and(|peer| self.trace.has(peer)) => {
                     flows.push(side.id << 1 | 1);
-                    self.in_flight.change(enter, saturate(side.bytes));
                 }
                 Exchange::Received { side, .. } => {
                     awaited += usize::from(side.peer.is_some_and(|peer| self.trace.has(peer)));
@@ -223,15 +245,15 @@ impl Format for Perfetto<'_> {
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
         };
-        // What is sent now is told with what comes after it.
-        self.count_until(enter.saturating_sub(1))?;
-        let (flows, awaited) = self.flows(call, enter);
+        self.end_last(call.at, enter)?;
+        let (flows, awaited) = self.flows(call);
         let arguments = parameters(call, &self.trace.sites);
         self.begin(Slice { at: call.at, enter, name: &function(call), category: "mpi", arguments, flows })?;
         if awaited == 0 {
             return self.end(call.at, exit, Vec::new());
         }
         self.held.insert((call.at, call.event.index), Held { exit, awaited, flows: Vec::new() });
+        self.last_held.insert(call.at, call.event.index);
         Ok(())
     }
 
@@ -244,13 +266,16 @@ impl Format for Perfetto<'_> {
 
     fn message(&mut self, message: &Message, _: &Groups) -> Result<()> {
         let key = (message.received.at, message.received.call);
-        let (Some((enter, _)), Some(held)) = (message.sent.times, self.held.get_mut(&key)) else {
+        let (Some((enter, _)), Some((_, exit))) = (message.sent.times, message.received.times) else {
             self.losses.add("messages whose times are not known", 1);
             return Ok(());
         };
+        let bytes: i64 = saturate(message.bytes);
         // Clocks that differ must not let a message arrive before it was sent.
-        self.in_flight.change(held.exit.max(enter), -saturate::<i64>(message.bytes));
-        held.flows.push(message.id << 1 | 1);
+        self.in_flight.extend([(enter, bytes), (exit.max(enter), -bytes)]);
+        let flow = message.id << 1 | 1;
+        let Some(held) = self.held.get_mut(&key) else { return self.arrive(key.0, exit, flow) };
+        held.flows.push(flow);
         held.awaited -= 1;
         if held.awaited > 0 {
             return Ok(());
@@ -261,7 +286,9 @@ impl Format for Perfetto<'_> {
     }
 
     fn finish(&mut self, _: &Summary<'_>) -> Result<Losses> {
-        self.count_until(i64::MAX)?;
+        for (at, value) in values(std::mem::take(&mut self.in_flight)) {
+            self.count(IN_FLIGHT, at, value)?;
+        }
         let mut held: Vec<_> = std::mem::take(&mut self.held).into_iter().collect();
         held.sort_by_key(|(key, _)| *key);
         held.into_iter().try_for_each(|((at, _), held)| self.end(at, held.exit, held.flows))?;

@@ -7,6 +7,7 @@ pub(super) const NEEDS_INCREMENTAL_STATE: u32 = 2;
 /// Types of [`TrackEvent`].
 pub(super) const SLICE_BEGIN: i32 = 1;
 pub(super) const SLICE_END: i32 = 2;
+pub(super) const INSTANT: i32 = 3;
 pub(super) const COUNTER: i32 = 4;
 
 /// Units of [`CounterDescriptor`].
