@@ -122,7 +122,7 @@ Examples:
   st-convert rank*.jsonl -o app.st                 what a tracer of your own has written
   st-convert --list
 
-Times are ns since the first rank entered MPI_Init; in perfetto and otf2, which have none below 0, since the first call if that was before. Without exact \
+Times are ns since the first rank entered MPI_Init; in perfetto, otf2 and paraver, which have none below 0, since the first call if that was before. Without exact \
 times (traces that were merged without --keep-columns) perfetto, chrome and otf2 cannot be written; tables have no times then, and schedules no computation.
 
 A message is written if both calls that are its ends are written, the one that sends it and the one that completes its receive.
@@ -140,8 +140,8 @@ between calls, mpi_ns in calls and, with --waits, wait_ns, how much of that is w
 sent_bytes; received_bytes; with --waits wait_ns. Where times of some of these calls are not known there is neither time_ns nor before_ns; with --sites or --phase there is no before_ns. Beside it and phases stands the table sites, beside totals also ranks. Extrap and cube have nothing but this level, simgrid, goal and paraver nothing but calls.
 
 perfetto: a process per rank (number and process id are one more than the rank), a track per thread, a slice per call with its parameters and call site as \
-arguments. A message is a flow from the call that sends it to the end of the one that completes its receive, a collective operation a flow through the \
-calls of all ranks in the order in which they come. Counters: bytes in flight, and how many ranks wait (the wait states of st-stat waits).
+arguments. A message is a flow from the call that sends it to the end of the one that completes its receive (to an instant there, called message, where the next call has begun by the time that the message is known), a collective operation a flow through the \
+calls of all ranks in the order in which they come. Counters: bytes of these messages in flight, and how many ranks wait (the wait states of st-stat waits).
 
 chrome: the same as JSON, without collective operations, which are counted as left out, and counters.
 
