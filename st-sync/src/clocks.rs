@@ -310,8 +310,30 @@ fn slope(a: &Offset, b: &Offset) -> i64 {
     saturate(rise * 1_000_000_000 / run.max(1))
 }
 
-fn median(rates: &[i64]) -> i64 {
-    let mut sorted = rates.to_vec();
+fn median(numbers: &[i64]) -> i64 {
+    let mut sorted = numbers.to_vec();
     sorted.sort_unstable();
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that was compared every second, each time as exactly.
+    fn compared(n: i64, error: i64) -> Clock {
+        let points = (0..n).map(|i| Offset { local: i * 1_000_000_000, offset: 0, error }).collect();
+        Clock::new(Method::Clc, 0, Comparison { points, ..Comparison::default() })
+    }
+
+    #[test]
+    fn comparisons_show_how_a_clock_wanders_if_they_are_many_and_exact() {
+        let unseen = 1_500;
+        // Two say nothing; eight of 7 s that are right to 1 µs would show 8 µs in 7 s.
+        assert_eq!(compared(2, 1_000).wanders(unseen), unseen);
+        assert_eq!(compared(8, 1_000).wanders(unseen), 8_000 / 7);
+        assert_eq!(compared(8, 0).wanders(unseen), 1);
+        // Those that are wrong by up to 5 ms do not show more than messages do.
+        assert_eq!(compared(8, 5_000_000).wanders(unseen), unseen);
+    }
 }

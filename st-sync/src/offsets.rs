@@ -268,6 +268,19 @@ mod tests {
     }
 
     #[test]
+    fn the_line_is_held_by_comparisons_that_are_exact_at_its_ends_too() {
+        let point = |local, offset, error| Offset { local, offset, error };
+        // The clock drifts by a tenth; what is said of it at the ends may be anything up to 5000.
+        let exact = [point(1_000, 100, 2), point(9_000, 900, 3)];
+        let all = [vec![point(0, -4_000, 5_000)], exact.into(), vec![point(10_000, 5_500, 5_000)]].concat();
+        let m = Map::linear(&Comparison { points: all.clone(), ..Comparison::default() });
+        assert_eq!([0, 5_000, 10_000].map(|t| m.apply(t) - t), [0, 500, 1_000]);
+        // One exact one does not say how the clock drifts.
+        assert_eq!(held(&all[..2]), [all[0], all[1]]);
+        assert_eq!(held(&all), exact);
+    }
+
+    #[test]
     fn the_ends_stay_as_steep_as_they_are_after_corrections_that_are_rounded() {
         // A clock that drifts by half a part in a thousand, corrected three times by next to nothing from before its first comparison.
         let mut map = Map::linear(&clock(&[(0, 7), (1_000_000_007, 500_010)]));
