@@ -26,8 +26,8 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Compression level of what ranks have merged, which stays.
@@ -413,9 +413,10 @@ fn open_line(directory: &Path, header: &Header) {
     ));
 }
 
-/// A directory's shortest name where the program is.
+/// A directory's shortest name where the program was when this was first asked, at its begin: who has started it is there still.
 fn from_here(directory: &Path) -> PathBuf {
-    let here = std::env::current_dir().ok();
+    static HERE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let here = HERE.get_or_init(|| std::env::current_dir().ok()).as_ref();
     let below = here.and_then(|here| Some(directory.strip_prefix(here).ok()?.to_owned()));
     below.filter(|name| !name.as_os_str().is_empty()).unwrap_or_else(|| directory.to_owned())
 }
