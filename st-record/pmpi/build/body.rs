@@ -138,7 +138,7 @@ impl Hooks {
                 ..Self::default()
             },
             names::MPI_Session_init => Self {
-                first: quote!(crate::life::before_init();),
+                first: quote!(crate::life::before_session();),
                 prepared: quote!(call.always();),
                 returned: quote! {
                     call.ends(crate::life::after_session(#class, || {

@@ -18,8 +18,8 @@ use crate::sync::Able;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
 
 /// A recording has ended: sessions after `MPI_Finalize` do not begin another, which would replace its stream.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -27,10 +27,23 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 /// It could not begin, and others do not know yet.
 static MISSED: AtomicBool = AtomicBool::new(false);
 
+/// A session has found that this rank is not to be recorded: later ones need not look. `MPI_Init` does, which others wait for.
+static LEFT_OUT: AtomicBool = AtomicBool::new(false);
+
+/// What is done once for the process.
+static FIRST: Once = Once::new();
+
 /// Where this job's ranks record, once that is known.
 static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
-/// Called when `MPI_Init` or `MPI_Session_init` is entered: makes the state if an output is named.
+/// Called when `MPI_Session_init` is entered.
+pub(crate) fn before_session() {
+    if !LEFT_OUT.load(Ordering::Relaxed) {
+        before_init();
+    }
+}
+
+/// Called when `MPI_Init` is entered, or a session begins: makes the state if an output is named.
 pub(crate) fn before_init() {
     if ENDED.load(Ordering::Relaxed) || RECORDING.load(Ordering::Relaxed) || STATE.lock(is_owner()).is_some()
     {
@@ -49,13 +62,24 @@ pub(crate) fn before_init() {
                 note_down(&state.settings.output, "init=1");
             }
             state.cost.add(processor_time() - since);
-            *STATE.lock(is_owner()) = Some(state);
-            STATE.begin_bias();
-            local::with(|l| l.owner.set(true));
-            // SAFETY: the handlers only take and release a lock and store a flag.
-            unsafe {
-                libc::pthread_atfork(Some(memory::before_fork), Some(memory::after_fork), Some(in_child))
-            };
+            let mut held = STATE.lock(is_owner());
+            if held.is_some() {
+                // Another thread's session has come in between.
+                return;
+            }
+            // A state before this one knew the thread by a number that this one does not.
+            local::with(|l| l.thread.set(0));
+            *held = Some(state);
+            FIRST.call_once(|| {
+                // One thread, and while it holds the lock, so that no other is inside.
+                STATE.begin_bias();
+                local::with(|l| l.owner.set(true));
+                // SAFETY: the handlers only take and release a lock and store a flag.
+                unsafe {
+                    libc::pthread_atfork(Some(memory::before_fork), Some(memory::after_fork), Some(in_child))
+                };
+            });
+            drop(held);
             RECORDING.store(true, Ordering::Relaxed);
         }
         Err(e) => give_up_early(&e),
@@ -145,6 +169,7 @@ fn begun(begin: impl FnOnce(&mut State) -> Result<bool, String>) {
         let Some(state) = held.as_deref_mut() else { return Ok(()) };
         if !begin(state)? {
             // Nothing is kept of a rank that is not to be recorded.
+            LEFT_OUT.store(true, Ordering::Relaxed);
             RECORDING.store(false, Ordering::Relaxed);
             *held = None;
         }

@@ -35,8 +35,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Begins the bias, if the kernel can end it again. Before any other thread uses the lock; at most one thread
-    /// passes `owner` as true from then on.
+    /// Begins the bias, if the kernel can end it again. By a thread that holds the lock, or before any other uses it; at most one
+    /// thread passes `owner` as true from then on.
     pub(crate) fn begin_bias(&self) {
         if membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
             self.shared.store(false, Ordering::Release);
