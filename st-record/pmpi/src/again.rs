@@ -103,7 +103,7 @@ impl State {
         // What proves a native call site says nothing of an interpreter's frames.
         if t.series.times() == Some(WORTHWHILE) && !self.settings.python {
             // SAFETY: the caller's promise.
-            t.series.remember(call, unsafe { t.unwinder.proof(registers) });
+            t.series.remember(call, t.unwinder.as_ref().and_then(|u| unsafe { u.proof(registers) }));
         }
     }
 }

@@ -36,7 +36,7 @@ impl State {
             return;
         }
         // SAFETY: the caller's promise; the state's first thread is the calling one.
-        let proof = unsafe { self.threads[0].unwinder.proof(registers) };
+        let proof = self.threads[0].unwinder.as_ref().and_then(|u| unsafe { u.proof(registers) });
         let effect = self.cache.effect(outs, &self.threads[0], &mut self.requests);
         let (Some(proof), Some(effect)) = (proof, effect) else { return self.cache.begin_again(length) };
         let sym = self.symbol(event);

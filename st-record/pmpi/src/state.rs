@@ -19,7 +19,7 @@ use crate::queued::Queued;
 use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::shared_objects::SharedObjects;
-use crate::thread::Thread;
+use crate::thread::{Thread, tell_end};
 use crate::types::Types;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
@@ -29,6 +29,7 @@ use st_model::num::narrow;
 use st_model::section::Sym;
 use st_unwind::{Registers, SiteId, SiteInterner, UnknownPython, Unwinder};
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,6 +81,8 @@ pub(crate) struct State {
     modules: ModuleNumbers,
     /// An interpreter whose frames cannot be read, until that is said.
     pub(crate) unknown_python: Option<UnknownPython>,
+    /// Unwinders of threads that have ended, for those that begin.
+    spare: Vec<Unwinder>,
     /// Index in the recorder's table, by the unwinder's number; nothing if that is one for each function.
     site_indices: Vec<u32>,
     /// Index of the site that stands for it in calls of a function, by the unwinder's number, if similar ones are taken for one.
@@ -124,6 +127,7 @@ impl State {
             python: PythonSites::default(),
             modules: ModuleNumbers::default(),
             unknown_python: None,
+            spare: Vec::new(),
             site_indices: Vec::new(),
             similar_sites: HashMap::default(),
             symbols: Vec::new(),
@@ -143,14 +147,26 @@ impl State {
     #[cold]
     fn open_thread(&mut self, local: &Local) -> usize {
         self.settle_cache();
-        let unwinder = self.dear(|state| {
-            Unwinder::new(Arc::clone(&state.sites)).with_depth_limit(state.settings.stack_depth)
-        });
+        let unwinder = self.dear(Self::unwinder);
         let start = self.clock.now();
         let index = self.recorder.open_thread(start);
         self.threads.push(Thread::new(index, unwinder, start));
         local.thread.set(self.threads.len());
+        tell_end(thread_ends);
         self.threads.len() - 1
+    }
+
+    /// An unwinder for the calling thread. One that has served another thread knows the code already.
+    fn unwinder(&mut self) -> Unwinder {
+        match self.spare.pop() {
+            Some(unwinder) => unwinder.of_this_thread(),
+            None => Unwinder::new(Arc::clone(&self.sites)).with_depth_limit(self.settings.stack_depth),
+        }
+    }
+
+    /// A thread has ended: what its unwinder keeps is for the next one. A call that it makes all the same gets another.
+    pub(crate) fn end_thread(&mut self, thread: usize) {
+        self.spare.extend(self.threads.get_mut(thread).and_then(|t| t.unwinder.take()));
     }
 
     /// Call site of the calling thread's call of a function, as an index in the recorder's table.
@@ -160,7 +176,8 @@ impl State {
     /// The function in which the registers were captured must not have returned.
     pub(crate) unsafe fn site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
         // SAFETY: the caller's promise.
-        match unsafe { self.threads[thread].unwinder.known_site(registers) } {
+        let known = self.threads[thread].unwinder.as_mut().and_then(|u| unsafe { u.known_site(registers) });
+        match known {
             Some(SiteId(id)) => self.site_of(id, call),
             None => {
                 let before = self.clock.now();
@@ -179,8 +196,10 @@ impl State {
     /// As there.
     #[cold]
     unsafe fn find_site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
+        let mut unwinder = self.threads[thread].unwinder.take().unwrap_or_else(|| self.unwinder());
         // SAFETY: the caller's promise.
-        let SiteId(id) = unsafe { self.threads[thread].unwinder.call_site(registers) };
+        let SiteId(id) = unsafe { unwinder.call_site(registers) };
+        self.threads[thread].unwinder = Some(unwinder);
         self.site_of(id, call)
     }
 
@@ -422,6 +441,18 @@ impl State {
     pub(crate) fn maker(&self, call: CallId, site: u32) -> Maker<'static> {
         let function = CallTable::builtin().get(call).map_or("unknown", Row::base);
         Maker { function, call, site: self.recorder.sites.get(site).map_or(0, |s| s.id) }
+    }
+}
+
+/// Called in a thread that ends.
+extern "C" fn thread_ends(_: *mut c_void) {
+    // One that ends in a signal handler may have been interrupted in the recorder, and hold what others wait for.
+    let (thread, is_within, is_owner) =
+        local::with(|l| (l.thread.get(), l.depth.get() > 0 || l.in_heap.get(), l.owner.get()));
+    if let Some(thread) = thread.checked_sub(1).filter(|_| !is_within && RECORDING.load(Ordering::Relaxed))
+        && let Some(state) = STATE.lock(is_owner).as_deref_mut()
+    {
+        state.end_thread(thread);
     }
 }
 

@@ -4,12 +4,15 @@ use crate::polls::Series;
 use crate::requests::Key;
 use st_model::lowest::Lowest;
 use st_unwind::Unwinder;
+use std::ffi::c_void;
+use std::sync::OnceLock;
 
 /// A thread.
 pub(crate) struct Thread {
     /// Index in the recorder.
     pub(crate) index: usize,
-    pub(crate) unwinder: Unwinder,
+    /// None once the thread has ended.
+    pub(crate) unwinder: Option<Unwinder>,
     /// When its last recorded call ended, or it began, ns.
     pub(crate) exit: i64,
     /// Words of the call that is being read.
@@ -39,7 +42,7 @@ impl Thread {
     pub(crate) fn new(index: usize, unwinder: Unwinder, start: i64) -> Self {
         Self {
             index,
-            unwinder,
+            unwinder: Some(unwinder),
             exit: start,
             words: Vec::with_capacity(64),
             series: Series::default(),
@@ -61,5 +64,19 @@ impl Thread {
         self.listed.clear();
         self.owes_lists = false;
         self.failed = false;
+    }
+}
+
+/// Has a function, always the same, called at the end of the calling thread, if the system has a place left for that.
+pub(crate) fn tell_end(ends: extern "C" fn(*mut c_void)) {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    let key = KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: a variable, and a function that may be called at the end of any thread.
+        (unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) } == 0).then_some(key)
+    });
+    if let Some(key) = key {
+        // SAFETY: the key was made; what is not null makes the function be called, and is not read.
+        unsafe { libc::pthread_setspecific(*key, std::ptr::dangling()) };
     }
 }

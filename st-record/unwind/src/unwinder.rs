@@ -79,6 +79,14 @@ impl Unwinder {
             addresses: Vec::new(),
         }
     }
+    /// Makes one that has served another thread an unwinder for the calling one: what it knows of code stays, what it knows of
+    /// stacks goes.
+    #[must_use]
+    pub fn of_this_thread(mut self) -> Self {
+        self.stacks = Stacks::of_this_thread();
+        self.memo = Memo::new();
+        self
+    }
     /// Keeps at most this many frames, innermost first.
     #[must_use]
     pub fn with_depth_limit(mut self, frames: usize) -> Self {

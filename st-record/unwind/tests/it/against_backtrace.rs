@@ -252,6 +252,25 @@ fn an_unwinder_used_on_another_thread_reads_that_threads_stack() {
 }
 
 #[test]
+fn an_unwinder_handed_to_another_thread_knows_that_threads_stack() {
+    let library = Library::build("handed", &["-O2"]);
+    let function = plain(&library, "frame_7");
+    let mut visits = Visits::new(64);
+    // SAFETY: the visitor gets what it expects.
+    unsafe { function(visit, visits.argument()) };
+    let walks = visits.unwinder.statistics().walks;
+    let handed = move || {
+        visits.unwinder = visits.unwinder.of_this_thread();
+        // SAFETY: as above.
+        unsafe { function(visit, visits.argument()) };
+        visits
+    };
+    let visits = std::thread::spawn(handed).join().unwrap();
+    // One walk, and twice what it found: the stack is taken for the thread's own.
+    assert_eq!(visits.unwinder.statistics().walks, walks + 1);
+}
+
+#[test]
 fn a_library_reopened_gives_the_same_sites() {
     let mut visits = Visits::new(64);
     for flags in looped([&["-O2"][..], &["-O0"][..], &["-O2"][..]]) {
