@@ -75,6 +75,8 @@ fn title(header: &Header) -> String {
 
 fn tree(section: &Section, thread: &Thread, sites: &CallSites, width: usize, out: &mut Output) -> Result<()> {
     let mut ends = Vec::new();
+    // A call that stands at many places of the tree has its parameters once.
+    let mut shown: Vec<Option<Vec<String>>> = vec![None; thread.params.len().max(section.symbols.len())];
     for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
         while ends.last() == Some(&i) {
             ends.pop();
@@ -91,7 +93,10 @@ fn tree(section: &Section, thread: &Thread, sites: &CallSites, width: usize, out
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
                 let Some(symbol) = section.symbols.get(sym as usize) else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                lines(leaf(section, symbol, &times, sites, params), &indent, width, out)?;
+                let words = shown[sym as usize].get_or_insert_with(|| parameters(section, symbol, params));
+                let mut all = vec![call(section, symbol, &times, sites)];
+                all.extend_from_slice(words);
+                lines(all, &indent, width, out)?;
             }
         }
     }
@@ -123,17 +128,16 @@ fn pieces(word: &str, room: usize) -> Vec<String> {
     classes.flat_map(broken).collect()
 }
 
-/// A call in words that lines may break between.
-fn leaf(
-    section: &Section,
-    symbol: &Symbol,
-    times: &str,
-    sites: &CallSites,
-    params: &[SlotStreams],
-) -> Vec<String> {
+/// A call, how often it is made, and where.
+fn call(section: &Section, symbol: &Symbol, times: &str, sites: &CallSites) -> String {
     let name = section.tables.names.get(&symbol.call).cloned().unwrap_or_else(|| symbol.call.to_string());
     let site = section.sites.get(symbol.site).and_then(|s| sites.number(s.id)).unwrap_or(u32::MAX);
-    let mut words = vec![format!("{name}{times} [{}]", sites.describe(site))];
+    format!("{name}{times} [{}]", sites.describe(site))
+}
+
+/// A call's parameters and error, in words that lines may break between.
+fn parameters(section: &Section, symbol: &Symbol, params: &[SlotStreams]) -> Vec<String> {
+    let mut words = Vec::new();
     let row = CallTable::builtin().get(symbol.call);
     let pairs = row.into_iter().flat_map(|row| row.slots.iter().zip(params).map(move |(s, p)| (row, s, p)));
     for (row, slot, streams) in pairs {
