@@ -168,6 +168,9 @@ pub struct Args {
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["check", "env", "command"],
           help_heading = "Instead of recording")]
     pub recover: Option<PathBuf>,
+    /// With --recover: also what was recorded on another machine, which cannot be asked whether the job is over
+    #[arg(long, requires = "recover", help_heading = "Instead of recording")]
+    pub force: bool,
     /// Names of call sites.
     #[command(flatten)]
     pub naming: Naming,

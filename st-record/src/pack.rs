@@ -82,7 +82,7 @@ pub fn begin_notes(directory: &Path, name: &str) -> io::Result<()> {
     let mut notes = File::create(directory.join(NOTES))?;
     // Not every file system can.
     let _ = rustix::fs::fallocate(&notes, rustix::fs::FallocateFlags::KEEP_SIZE, 0, ROOM);
-    notes.write_all(format!("{name}\nlauncher={}\n", std::process::id()).as_bytes())
+    notes.write_all(recording::head(name).as_bytes())
 }
 
 impl Notes {
@@ -155,7 +155,7 @@ impl Notes {
 }
 
 /// The ranks' streams in a directory, by rank. Journals become streams first, and what they hold is added to the notes; `told`
-/// hears of those that hold nothing. Of ranks that have merged their streams it is the merged one, without exact times.
+/// hears of those that hold nothing, or are damaged. Of ranks that have merged their streams it is the merged one, without exact times.
 ///
 /// # Errors
 ///
@@ -183,7 +183,9 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
         }
         match recovered(&path, notes) {
             Ok(stream) => found.push(stream),
-            Err(e) => told(&format!("{e:#}")),
+            Err(Unmade::Held(e)) => told(&format!("{e:#}")),
+            // What it holds is not lost: the directory stays.
+            Err(Unmade::Copied(e)) => return Err(e),
         }
     }
     let failed =
@@ -192,13 +194,29 @@ pub fn streams(directory: &Path, notes: &mut Notes, mut told: impl FnMut(&str)) 
     Ok(found)
 }
 
+/// Why a journal has not become a stream.
+enum Unmade {
+    /// It holds nothing that can be read.
+    Held(Error),
+    /// The system did not let it be read or copied.
+    Copied(Error),
+}
+
 /// Makes a journal a stream.
-fn recovered(path: &Path, notes: &mut Notes) -> Result<PathBuf> {
-    let told = || path.display().to_string();
+fn recovered(path: &Path, notes: &mut Notes) -> Result<PathBuf, Unmade> {
     let stream = path.with_extension("").with_extension("st");
-    io::copy(&mut Input::open(path, &Steps::ANY)?, &mut File::create(&stream).with_context(told)?)
-        .with_context(told)?;
-    count(&stream, notes)?;
+    // What the system refuses has a number; damage has none.
+    let refused = |e: &Error| {
+        e.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.raw_os_error().is_some()))
+    };
+    let told = |e: Error| if refused(&e) { Unmade::Copied(e) } else { Unmade::Held(e) };
+    let copied = || -> Result<()> {
+        let mut journal = Input::open(path, &Steps::ANY)?;
+        let made = File::create(&stream).and_then(|mut to| io::copy(&mut journal, &mut to));
+        made.map(drop).with_context(|| format!("{}: copying to {}", path.display(), stream.display()))
+    };
+    let made = copied().and_then(|()| count(&stream, notes));
+    made.inspect_err(|_| drop(fs::remove_file(&stream))).map_err(told)?;
     notes.silent += 1;
     notes.ended += 1;
     Ok(stream)
@@ -365,6 +383,7 @@ pub(crate) fn open(path: &Path) -> Result<Reader<Input>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use st_capture::journal;
     use st_capture::record::{Options, RankRecorder};
     use st_model::calls::CallTable;
     use st_stream::{Trace, write};
@@ -452,6 +471,33 @@ mod tests {
         streams(directory.path(), &mut notes, |why| panic!("{why}")).unwrap();
         // Rank 0 was killed, without a word.
         assert_eq!((notes.failed.ranks, notes.failed.there, notes.failed.without_stream()), (2, 1, 1));
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_copied_is_not_one_that_holds_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rank-000000.1.journal");
+        let snapshot =
+            journal::snapshot(&RankRecorder::new(0, Options::default()), &Header::default(), &[], "here")
+                .unwrap();
+        let mut bytes = vec![0; journal::PAGE];
+        bytes[..16].copy_from_slice(&journal::opening());
+        let fields = journal::descriptor(1, journal::PAGE.to_u64(), &snapshot, 0);
+        for (at, field) in (journal::REGIONS[1]..).step_by(8).zip(fields) {
+            bytes[at..at + 8].copy_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend(snapshot);
+        fs::write(&path, &bytes).unwrap();
+        // What is in the way cannot be written to.
+        let stream = directory.path().join("rank-000000.st");
+        fs::create_dir(&stream).unwrap();
+        assert!(matches!(recovered(&path, &mut Notes::default()), Err(Unmade::Copied(_))));
+        fs::remove_dir(&stream).unwrap();
+        recovered(&path, &mut Notes::default()).unwrap_or_else(|_| panic!("it is copied"));
+        fs::remove_file(&stream).unwrap();
+        fs::write(&path, vec![0; bytes.len()]).unwrap();
+        assert!(matches!(recovered(&path, &mut Notes::default()), Err(Unmade::Held(_))));
+        assert!(!stream.exists());
     }
 
     #[test]

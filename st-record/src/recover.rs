@@ -5,17 +5,19 @@ use crate::pack::{Job, jobs};
 use crate::save::each_job;
 use crate::tool::TOOL;
 use anyhow::{Context, Result, bail};
+use st_cli::recording::elsewhere;
 use st_cli::{counted, recording};
 use st_stream::directory::{NOTES, RECORDING};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The directories in `home` whose st-record, and whose ranks, run no longer on this machine.
+/// The directories in `home` whose st-record, and whose ranks, ran on this machine and do so no longer.
 pub(crate) fn left_in(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
     let ours = |name: &std::ffi::OsStr| name.to_str().is_some_and(|n| n.starts_with(RECORDING));
     let found = entries.filter(|e| ours(&e.file_name())).map(|e| e.path());
-    let mut left: Vec<_> = found.filter(|d| d.join(NOTES).is_file() && running(d).is_none()).collect();
+    let mut left: Vec<_> =
+        found.filter(|d| d.join(NOTES).is_file() && elsewhere(d).is_none() && running(d).is_none()).collect();
     left.sort();
     left
 }
@@ -30,7 +32,7 @@ fn running(directory: &Path) -> Option<u32> {
 ///
 /// # Errors
 ///
-/// If it is none of ours, is in use, holds nothing, or the trace cannot be written.
+/// If it is none of ours, is or may be in use, holds nothing, or the trace cannot be written.
 pub(crate) fn recover(args: &Args) -> Result<u8> {
     let Some(directory) = &args.recover else { return Ok(0) };
     let shown = directory.display();
@@ -38,6 +40,11 @@ pub(crate) fn recover(args: &Args) -> Result<u8> {
         .with_context(|| format!("{shown}: not a directory that st-record recorded into: those are named {RECORDING}…, and have a file {NOTES}. A directory of streams needs no recovery: the programs read it as it is"))?;
     if let Some(pid) = running(directory) {
         bail!("{shown}: process {pid} still works in it");
+    }
+    if let Some((host, pid)) = elsewhere(directory).filter(|_| !args.force) {
+        bail!(
+            "{shown}: was recorded on {host}, where process {pid} may still work in it: recover it there, or, if that job is over, add --force"
+        );
     }
     let home = directory.canonicalize().with_context(|| shown.to_string())?;
     let home = home.parent().unwrap_or(Path::new("."));
@@ -75,6 +82,11 @@ mod tests {
         }
         assert_eq!((left_in(home.path()), running(&mine)), (vec![dead.clone()], Some(std::process::id())));
         fs::write(dead.join(format!("rank-000001.{}.journal", std::process::id())), "").unwrap();
+        assert!(left_in(home.path()).is_empty());
+        // What another machine records may still be in use.
+        let far = home.path().join(".st-record-c");
+        fs::create_dir(&far).unwrap();
+        fs::write(far.join(NOTES), format!("x.st\nlauncher={} host=no.such.host\n", u32::MAX)).unwrap();
         assert!(left_in(home.path()).is_empty());
     }
 }

@@ -31,11 +31,38 @@ pub fn jobs(directory: &Path) -> Vec<(usize, PathBuf)> {
     all
 }
 
+/// The first lines of the notes in a job's directory: the name that the trace will have, and this process.
+#[must_use]
+pub fn head(name: &str) -> String {
+    format!("{name}\nlauncher={} host={}\n", std::process::id(), this_host())
+}
+
+/// The st-record of a job's directory, and the machine that it runs on, if its notes say that.
+fn launcher(directory: &Path) -> Option<(u32, Option<String>)> {
+    let notes = fs::read_to_string(directory.join(NOTES)).ok()?;
+    let said = notes.lines().nth(1)?.strip_prefix("launcher=")?;
+    // The name is the rest of the line, whatever it is.
+    let (pid, host) = said.split_once(" host=").map_or((said, None), |(pid, host)| (pid, Some(host)));
+    Some((pid.parse().ok()?, host.map(str::to_owned)))
+}
+
+/// The machine that a job's st-record runs on, or ran, and which process it is there, if it is another one than this: whether it,
+/// or its ranks, still run cannot be seen from here.
+#[must_use]
+pub fn elsewhere(directory: &Path) -> Option<(String, u32)> {
+    let (pid, host) = launcher(directory)?;
+    host.filter(|host| *host != this_host()).map(|host| (host, pid))
+}
+
+/// What the machine is called.
+fn this_host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Processes of this machine that work in a job's directory: its st-record first, then ranks that have not ended.
 #[must_use]
 pub fn running(directory: &Path) -> Vec<u32> {
-    let notes = fs::read_to_string(directory.join(NOTES)).unwrap_or_default();
-    let launcher = notes.lines().nth(1).and_then(|line| line.strip_prefix("launcher=")?.parse().ok());
+    let launcher = launcher(directory).filter(|_| elsewhere(directory).is_none()).map(|(pid, _)| pid);
     launcher
         .into_iter()
         .filter(|pid| runs(*pid))
@@ -90,6 +117,15 @@ mod tests {
         let notes = format!("a/x.st\nlauncher={me}\n");
         fs::write(home.path().join(NOTES), &notes).unwrap();
         assert_eq!(running(home.path()), [me; 3]);
+        assert_eq!(elsewhere(home.path()), None);
+        fs::write(home.path().join(NOTES), head("a/x.st")).unwrap();
+        assert_eq!((running(home.path()), elsewhere(home.path())), (vec![me; 3], None));
+        // The same number on another machine is another process.
+        fs::write(home.path().join(NOTES), format!("a/x.st\nlauncher={me} host=node 17\n")).unwrap();
+        assert_eq!(
+            (running(home.path()), elsewhere(home.path())),
+            (vec![me; 2], Some(("node 17".into(), me)))
+        );
         assert_eq!(trace_of(&notes), Some(OsStr::new("x.st")));
         assert_eq!(trace_of("\nlauncher=7\n"), None);
     }

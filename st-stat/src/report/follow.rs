@@ -51,15 +51,14 @@ pub(super) fn follow(args: &ReportArgs, path: &Path) -> Result<Status> {
 /// The directory that a job's ranks record into: this one, or the only one below it.
 fn recorded_in(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
-    let runs = |directory: &Path| !recording::running(directory).is_empty();
     let entries = fs::read_dir(path).with_context(|| format!("{shown}: cannot list"))?;
-    if runs(path) {
+    if may_run(path) {
         return Ok(path.to_owned());
     }
     let ours = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(RECORDING.as_bytes()))
     };
-    let mut found: Vec<_> = entries.flatten().map(|e| e.path()).filter(ours).filter(|d| runs(d)).collect();
+    let mut found: Vec<_> = entries.flatten().map(|e| e.path()).filter(ours).filter(|d| may_run(d)).collect();
     found.sort();
     match &found[..] {
         [one] => Ok(one.clone()),
@@ -74,6 +73,11 @@ fn recorded_in(path: &Path) -> Result<PathBuf> {
             first.display()
         ),
     }
+}
+
+/// Whether a job records into the directory, as far as this machine can tell: another one's removes it when it ends.
+fn may_run(directory: &Path) -> bool {
+    !recording::running(directory).is_empty() || recording::elsewhere(directory).is_some()
 }
 
 struct Follower<'a> {
@@ -93,7 +97,7 @@ struct Follower<'a> {
 
 impl Follower<'_> {
     fn runs(&self) -> bool {
-        !recording::running(&self.directory).is_empty()
+        may_run(&self.directory)
     }
 
     /// Waits for the next page, or the end of the run.

@@ -387,8 +387,11 @@ fn what_a_killed_st_record_leaves_can_be_packed() {
         let recover = || p.go(Run::st("st-record", ["--recover", left])?);
         let o = recover()?.expect(125)?;
         check(o.stderr.contains("still works in it"), "not while it is in use", &o)?;
-        notes(99_999_999)?;
-        let o = recover()?.ok()?;
+        fs::write(p.path(left).join("notes"), "here.st\nlauncher=1 host=elsewhere\n")
+            .map_err(|e| e.to_string())?;
+        let o = recover()?.expect(125)?;
+        check(o.stderr.contains("recorded on elsewhere, where process 1"), "nor where it may be", &o)?;
+        let o = p.go(Run::st("st-record", ["--recover", left, "--force"])?)?.ok()?;
         check(p.names(".") == ["here.st", "leaves"], &format!("files {:?}", p.names(".")), &o)?;
         complete(p, &p.path("here.st"))?;
         recover()?.expect(125).map(drop)
