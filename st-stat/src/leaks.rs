@@ -40,12 +40,12 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     let screen = Screen::of(&out);
     if leaks.left.is_empty() && of.format == Format::Text {
         let all = "nothing is left: all requests complete, all that is made is freed";
-        let part = if leaks.early > 0 {
-            "nothing is left by ranks that came to their end"
-        } else {
-            "nothing is left of what is recorded"
+        let told = match (leaks.paused, leaks.early) {
+            (1.., _) => "no request is left of what is recorded",
+            (_, 1..) => "nothing is left by ranks that came to their end",
+            _ => all,
         };
-        writeln!(out, "{}", if leaks.early + leaks.paused > 0 { part } else { all })?;
+        writeln!(out, "{told}")?;
     } else {
         table(&leaks, &sections, &sites).write(of.format, screen, &mut out)?;
     }

@@ -89,10 +89,11 @@ impl<'a> Phases<'a> {
         Ok(Self { loops, analysis, zero: zero(analysis, sections)?, sections, sites })
     }
 
-    /// The loops that take more than 1 % of the time, and no more than are drawn.
+    /// The loops that take more than 1 % of the time, or the one that takes most if none does, and no more than are drawn.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &Loop> {
         let least = self.analysis.time() / 100;
-        self.loops.iter().filter(move |l| l.whole().time > least).take(MOST)
+        let longest = self.loops.iter().map(|l| l.whole().time).max().unwrap_or(0);
+        self.loops.iter().filter(move |l| l.whole().time >= longest.min(least + 1)).take(MOST)
     }
 
     /// The first call of a loop: its function, and the number of its call site.
@@ -266,20 +267,62 @@ fn tenths(of: &Loop) -> Table {
     Table { columns, rows: parts.into_iter().map(row).collect(), total: None }
 }
 
+/// What most of an iteration is: what the rank computes that computes longest, what ranks do in MPI, or what is not recorded.
+fn what_takes_it(turn: &Moment) -> String {
+    let (ns, rank) = turn.busiest;
+    let each = |ns: u64| ns / turn.ranks.max(1);
+    let half = turn.mean() / 2;
+    if each(turn.paused) > half {
+        return format!("recording is paused for {}", duration(each(turn.paused)));
+    }
+    if ns < half && each(turn.mpi) > half {
+        let [mpi, wait] = [turn.mpi, turn.wait].map(|ns| duration(each(ns)));
+        return format!("{mpi} in MPI, {wait} of it waiting");
+    }
+    let others = turn.computation().saturating_sub(ns) / turn.ranks.saturating_sub(1).max(1);
+    // All may take as long, since they wait for the one that computes.
+    let others = if turn.ranks > 1 { format!(", others {}", duration(others)) } else { String::new() };
+    format!("rank {rank} computes {}{others}", duration(ns))
+}
+
 /// Iterations that take much longer than others.
 fn slow(of: &Loop, out: &mut dyn Write) -> io::Result<()> {
     let all = of.outliers();
     for i in all.iter().take(MOST) {
         let turn = &of.turns[*i];
-        let (ns, rank) = turn.busiest;
-        let others = turn.computation().saturating_sub(ns) / turn.ranks.saturating_sub(1).max(1);
-        // All may take as long, since they wait for the one that computes.
-        let others = if turn.ranks > 1 { format!(", others {}", duration(others)) } else { String::new() };
         let (number, mean) = (grouped(turn.number), duration(turn.mean()));
-        writeln!(out, "  slow: {number} takes {mean}: rank {rank} computes {}{others}", duration(ns))?;
+        writeln!(out, "  slow: {number} takes {mean}: {}", what_takes_it(turn))?;
     }
     if all.len() > MOST {
         writeln!(out, "  … and {} more that are slow", grouped((all.len() - MOST).to_u64()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_iteration_is_told_by_what_takes_most_of_it() {
+        let of = |busiest, mpi, wait, paused| {
+            let [time, mpi, wait, paused] = [200, mpi, wait, paused].map(|ms| ms * 1_000_000);
+            let of = Moment {
+                number: 0,
+                begin: 0,
+                end: 0,
+                ranks: 2,
+                time,
+                longest: (time, 0),
+                busiest,
+                mpi,
+                wait,
+                paused,
+            };
+            what_takes_it(&of)
+        };
+        assert_eq!(of((90_000_000, 1), 30, 30, 0), "rank 1 computes 90.0 ms, others 80.0 ms");
+        assert_eq!(of((2_000_000, 1), 196, 40, 0), "98.0 ms in MPI, 20.0 ms of it waiting");
+        assert_eq!(of((0, 1), 0, 0, 180), "recording is paused for 90.0 ms");
+    }
 }

@@ -316,12 +316,17 @@ impl<'e> Event<'e> {
         u64::try_from(found.content.size).ok()?.checked_mul(u64::try_from(count).ok()?)
     }
 
-    /// Bytes of the message that it sends, or of the room that it has for one.
+    /// Bytes of the message that it sends, or of the room that it has for one: of all its parts, if it is made of some.
     #[must_use]
     pub fn bytes(&self, side: usize) -> Option<u64> {
         let count = self.count(side)?;
         let datatype = self.words.get(*self.role.types.get(side)?)?;
-        self.size(count, datatype)
+        let bytes = self.size(count, datatype)?;
+        match self.role.partitioned.then(|| self.arg("partitions")) {
+            None => Some(bytes),
+            Some(Some(Arg::One(parts))) => bytes.checked_mul(u64::try_from(parts).ok()?),
+            Some(_) => None,
+        }
     }
 
     /// Number of calls that it stands for: consecutive unsuccessful polls from one place, or reads of a clock, are one

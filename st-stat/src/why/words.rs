@@ -72,12 +72,10 @@ impl<'a> Words<'a> {
 
 impl Words<'_> {
     /// Of all ranks' time: of all findings the same, but that what the kernel counts is of the whole run, also where exact times end
-    /// before it does.
+    /// before it does. Several threads of a rank may wait for more than the rank's time.
     pub(super) fn share(&self, f: &Finding) -> Cell {
-        match self.is_of_whole(f) {
-            true => Cell::percent(f.cost.into(), self.whole.max(f.cost).into()),
-            false => Cell::percent(f.cost.into(), self.common().max(f.cost).into()),
-        }
+        let of = if self.is_of_whole(f) { self.whole } else { self.common() };
+        Cell::percent(f.cost.into(), of.into())
     }
 
     fn is_of_whole(&self, f: &Finding) -> bool {

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use st_cli::UsageError;
 use tempfile::TempDir;
 
@@ -32,6 +32,15 @@ impl Write for Named {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush().map_err(|e| self.unwritten(&e))
+    }
+}
+
+/// An error without what libraries say around that of a file, which says all.
+pub(crate) fn plain(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    match error.chain().find_map(|e| e.downcast_ref::<io::Error>()) {
+        Some(own) => anyhow!("{own}"),
+        None => error,
     }
 }
 
@@ -106,8 +115,12 @@ mod tests {
         let file = File::options().write(true).open("/dev/full").unwrap();
         let mut out = BufWriter::new(Named { file, name: "app.csv/events.csv".into() });
         out.write_all(b"rank").unwrap();
-        let said = out.flush().unwrap_err().to_string();
+        let error = out.flush().unwrap_err();
+        let said = error.to_string();
         assert!(said.starts_with("app.csv/events.csv: cannot write: No space left"), "{said}");
+        // Libraries put their own words around it, and it below them.
+        let around = ::parquet::errors::ParquetError::External(Box::new(error));
+        assert_eq!(format!("{:#}", plain(around)), said);
     }
 
     #[test]

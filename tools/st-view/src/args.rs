@@ -84,7 +84,7 @@ one object per call: rank, thread, i (position on the thread, from 0), call, \
 site, enter and exit (ns since the first rank entered MPI_Init, if the trace holds exact times), then the parameters under the names of the call table; \
 one whose name is taken by then has a 2 after it (rank2 is what MPI_Comm_rank found, which --calls calls rank). \
 rsource and rtag are whom a receive that names no sender or tag got, and null of others, where --calls leaves them out. Peers \
-are ranks in comm. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
+are ranks in comm. Displacements are an empty list where blocks lie side by side, as their counts have them. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
 tag, bytes}; bytes is what a call has received or, if it receives nothing itself, what it sends, \
 if the size of its type is known; error is the error class of a call that failed; times is the number of calls of a series of polls. Behind the calls of a rank that did not come to its end stands an object for each of its threads with \

@@ -101,12 +101,12 @@ impl Alike {
     }
 
     fn print(&self, width: usize, out: &mut Output) -> Result<()> {
-        let threads = match self.threads {
-            1 => format!(" thread {}", self.first),
-            n => format!(", {}", counted(n, "thread")),
+        let of = ranks(&self.ranks);
+        let who = match self.threads {
+            1 => format!("{of} thread {}", self.first),
+            n => format!("{} of {of}", counted(n, "thread")),
         };
-        let head =
-            format!("{}{threads}: {}{}", ranks(&self.ranks), counted(self.calls, "call"), self.differs);
+        let head = format!("{who}: {}{}", counted(self.calls, "call"), self.differs);
         let whole = format!("{head}, {}", self.verdicts);
         let lines = if whole.chars().count() <= width {
             vec![whole]

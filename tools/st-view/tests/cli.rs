@@ -209,7 +209,7 @@ fn check_passes_and_finds_a_changed_parameter() {
     let file = dir.file("a.st", &stream((0..2).map(section).collect(), 1));
     let out = stdout(&view(&["--check"], &file));
     let ok = "  calls ok, sites ok, endpoints ok, counts ok, tags ok, rest ok\n";
-    assert_eq!(out, format!("ranks 0-1, 2 threads: 40 calls\n{ok}"));
+    assert_eq!(out, format!("2 threads of ranks 0, 1: 40 calls\n{ok}"));
     assert!(out.lines().all(|line| line.len() <= 80), "{out}");
 
     // Another tag in the text form, with the hashes as they were.

@@ -41,6 +41,8 @@ fn a_send_has_bytes_and_reads_well() {
     assert_eq!(send, want);
     let text = "rank 3 #12 MPI_Send count=10 type=MPI_INT dest=4 tag=7 comm=MPI_COMM_WORLD bytes=40  [site 5] at 5 ns for 12.3 µs";
     assert_eq!(line(send.as_object().unwrap(), &CallSites::default()), text);
+    // Four parts of ten elements are one message.
+    assert_eq!(object("MPI_Psend_init", 0, &[4, 10, 0, 4, 7, 0, 3])["bytes"], 160);
 }
 
 #[test]

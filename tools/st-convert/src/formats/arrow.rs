@@ -11,7 +11,7 @@ use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::directory::{Directory, Named};
+use crate::directory::{Directory, Named, plain};
 use crate::format::{Format, FormatKind};
 use crate::level::Level;
 use crate::tables::{Cell, Column, LACKS, Sink, Table, Tables, Type, files};
@@ -136,7 +136,7 @@ impl Writing {
         if self.rows > 0 {
             self.rows = 0;
             let columns = self.columns.iter_mut().map(Values::take).collect();
-            self.writer.write(&RecordBatch::try_new(self.schema.clone(), columns)?)?;
+            self.writer.write(&RecordBatch::try_new(self.schema.clone(), columns)?).map_err(plain)?;
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Sink for Files {
     fn finish(&mut self) -> Result<()> {
         for mut file in std::mem::take(&mut self.files).into_iter().flatten() {
             file.hand_over()?;
-            file.writer.finish()?;
+            file.writer.finish().map_err(plain)?;
             file.writer.get_mut().flush()?;
         }
         Ok(())

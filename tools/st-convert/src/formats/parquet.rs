@@ -17,7 +17,7 @@ use ::parquet::schema::types::{ColumnPath, Type as Schema};
 use anyhow::{Context as _, Result, anyhow};
 use foldhash::fast::FixedState;
 
-use crate::directory::{Directory, Named};
+use crate::directory::{Directory, Named, plain};
 use crate::format::{Format, FormatKind};
 use crate::level::Level;
 use crate::tables::{Cell, Column, LACKS, Sink, Table, Tables, Type, files};
@@ -120,7 +120,7 @@ fn begin(table: &'static Table, directory: &Directory) -> Result<Writing> {
         writer.close()?;
         Ok(())
     };
-    let writer = Some(std::thread::spawn(write));
+    let writer = Some(std::thread::spawn(|| write().map_err(plain)));
     let texts = HashMap::default();
     Ok(Writing { rows: 0, group: fresh(table), to: Some(to), writer, texts, table })
 }
