@@ -75,8 +75,14 @@ fn title(header: &Header) -> String {
 
 fn tree(section: &Section, thread: &Thread, sites: &CallSites, width: usize, out: &mut Output) -> Result<()> {
     let mut ends = Vec::new();
-    // A call that stands at many places of the tree has its parameters once.
-    let mut shown: Vec<Option<Vec<String>>> = vec![None; thread.params.len().max(section.symbols.len())];
+    let mut shown = vec![Shown::default(); section.symbols.len()];
+    for item in thread.tree.items() {
+        if let Item::Leaf { sym } = item
+            && let Some(shown) = shown.get_mut(*sym as usize)
+        {
+            shown.places += 1;
+        }
+    }
     for (i, (item, counts)) in thread.tree.items().iter().zip(&thread.counts).enumerate() {
         while ends.last() == Some(&i) {
             ends.pop();
@@ -91,16 +97,50 @@ fn tree(section: &Section, thread: &Thread, sites: &CallSites, width: usize, out
             }
             Item::Leaf { sym } => {
                 let times = if times == "x1" { String::new() } else { format!(" {times}") };
-                let Some(symbol) = section.symbols.get(sym as usize) else { continue };
+                let symbols = section.symbols.get(sym as usize).zip(shown.get_mut(sym as usize));
+                let Some((symbol, shown)) = symbols else { continue };
                 let params = thread.params.get(sym as usize).map_or(&[][..], |p| p);
-                let words = shown[sym as usize].get_or_insert_with(|| parameters(section, symbol, params));
                 let mut all = vec![call(section, symbol, &times, sites)];
-                all.extend_from_slice(words);
+                all.extend_from_slice(shown.next(|| (parameters(section, symbol, params), vary(params))));
                 lines(all, &indent, width, out)?;
             }
         }
     }
     Ok(())
+}
+
+/// What is said of a call's parameters: where they vary, and the call stands at several places of the tree, only at the first of
+/// them, since the values of each place are not told apart.
+#[derive(Clone, Default)]
+struct Shown {
+    places: usize,
+    said: bool,
+    /// At the first place, if that is another.
+    first: Vec<String>,
+    words: Vec<String>,
+}
+
+impl Shown {
+    /// What is said at the next place; `make` makes the parameters, and says whether they vary.
+    fn next(&mut self, make: impl FnOnce() -> (Vec<String>, bool)) -> &[String] {
+        if !std::mem::replace(&mut self.said, true) {
+            let (words, vary) = make();
+            self.words = words;
+            if vary && self.places > 1 {
+                let all = format!("at {} together:", counted(self.places.to_u64(), "place"));
+                let first = std::mem::replace(&mut self.words, vec!["as above".into()]);
+                self.first = std::iter::once(all).chain(first).collect();
+                return &self.first;
+            }
+        }
+        &self.words
+    }
+}
+
+/// Whether parameters vary from call to call.
+fn vary(params: &[SlotStreams]) -> bool {
+    let vary = |e: &Elastic| e.streams.iter().any(|s| s.constant().is_none());
+    params.iter().any(|p| vary(&p.values) || p.lens.as_ref().is_some_and(vary))
 }
 
 /// Writes words in lines, the second and later ones indented further.

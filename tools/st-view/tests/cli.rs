@@ -204,6 +204,27 @@ fn structure_and_leaf_list() {
 }
 
 #[test]
+fn what_varies_in_a_call_at_several_places_is_told_once_and_of_all_of_them() {
+    let mut r = RankRecorder::new(0, Options::default());
+    r.sites.label("exchange");
+    r.open_thread(0);
+    let id = |name| CallTable::builtin().by_name(name).unwrap().id;
+    let (send, rank) = (r.symbol(id("MPI_Send"), 0, 0), r.symbol(id("MPI_Comm_rank"), 0, 0));
+    let size = r.symbol(id("MPI_Comm_size"), 0, 0);
+    for (i, between) in [Some(rank), Some(size), None].into_iter().enumerate() {
+        r.record(0, send, &[5 + 2 * i as i64, 0, 1, 7, 0], 0, 0);
+        if let Some(other) = between {
+            r.record(0, other, &[0, 3], 0, 0);
+        }
+    }
+    let dir = Dir::new();
+    let file = dir.file("a.st", &stream(vec![r.finish("node")], 1));
+    let out = stdout(&view(&[], &file));
+    assert_eq!(out.matches("at 3 places together: count={5,7,9}").count(), 1, "{out}");
+    assert_eq!(out.matches("MPI_Send [site 0, exchange] as above\n").count(), 2, "{out}");
+}
+
+#[test]
 fn check_passes_and_finds_a_changed_parameter() {
     let dir = Dir::new();
     let file = dir.file("a.st", &stream((0..2).map(section).collect(), 1));

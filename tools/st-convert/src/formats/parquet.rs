@@ -114,7 +114,7 @@ fn begin(table: &'static Table, directory: &Directory) -> Result<Writing> {
     let file = directory.file(&format!("{}.parquet", table.name))?;
     let (schema, properties) = (Arc::new(schema(table)?), Arc::new(properties(table)?));
     let (to, groups) = sync_channel::<Group>(1);
-    let write = move || {
+    let write = move || -> Result<()> {
         let mut writer = SerializedFileWriter::new(file, schema, properties)?;
         groups.iter().try_for_each(|group| write_group(&mut writer, &group))?;
         writer.close()?;
