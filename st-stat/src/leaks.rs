@@ -1,7 +1,5 @@
 //! What a program leaves behind, per call site.
 
-use std::io::Write as _;
-
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, Whole};
 use st_match::leaks::{Leaks, What};
@@ -45,7 +43,7 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
         } else {
             "nothing is left of what is recorded"
         };
-        writeln!(out, "{}", if leaks.early + leaks.paused > 0 { part } else { all })?;
+        screen.sentence(if leaks.early + leaks.paused > 0 { part } else { all }, &mut out)?;
     } else {
         table(&leaks, &sections, &sites).write(of.format, screen, &mut out)?;
     }

@@ -278,7 +278,7 @@ const NUMBERS: [Column; 4] = [
     Column::right("bytes", "bytes", 0),
     Column::right("share", "share_percent", 1),
     Column::right("uncompressed", "uncompressed_bytes", 2),
-    Column::left("because of", "cause"),
+    Column::left("because of", "cause").spare(),
 ];
 
 fn same_kind(a: Piece, b: Piece) -> bool {
