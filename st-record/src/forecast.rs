@@ -101,7 +101,7 @@ fn foreseen(directory: &Path, runs: &dyn Fn() -> bool) -> Result<Option<String>>
     if run >= HOUR {
         return Ok(Some(now));
     }
-    let then = sum(&parts(&recorded, HOUR / run, &Budget::new(STEPS))?);
+    let then = sum(&parts(&recorded, HOUR / run, &Budget::new(STEPS), &|_| ())?);
     let [likely, least, most] = [then.likely, then.least, then.most].map(shown);
     Ok(Some(format!("{now}; after an hour about {likely} ({least} to {most})")))
 }

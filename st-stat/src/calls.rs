@@ -160,7 +160,11 @@ pub(crate) fn sites(sections: &[(Section, Profile)], stacks: bool, sites: &CallS
         let name = [Cell::text(named(name, *error))].into_iter();
         name.chain(numbers(t, *call, whole)).chain([number, place]).collect()
     });
-    let columns = [Column::left("function", "function")].into_iter().chain(NUMBERS).chain(SITE).collect();
+    // A stack begins with the innermost frame, which says most.
+    let [number, place] = SITE;
+    let place = if stacks { Column::head(place.title, place.key) } else { place };
+    let columns =
+        [Column::left("function", "function")].into_iter().chain(NUMBERS).chain([number, place]).collect();
     Table { columns, rows: rows.collect(), total: None }
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn path(args: &PathArgs) -> Result<Status> {
         Column::right("on path", "path_ns", 0),
         Column::right("share", "share_percent", 0),
         Column::right("ranks", "ranks", 3),
-        Column::right("imbalance", "imbalance_ns", 0),
+        Column::right("imbalance", "imbalance_ns", 0).spare(),
         Column::right("impact", "impact_ns", 5),
         Column::right("headroom", "headroom_ns", 4),
     ];

@@ -13,6 +13,7 @@ use st_model::calls::CallTable;
 use st_model::calls::words::Words;
 use st_model::event::Event;
 use st_model::header::Header;
+use st_model::num::Exact as _;
 use st_model::section::Section;
 use st_model::sites::CallSites;
 use st_model::steps::{Budget, Exceeded};
@@ -22,7 +23,7 @@ use crate::args::DiffArgs;
 use crate::changes::{Changes, Common, How, Run, changes};
 use crate::diff::{Difference, Report, diff};
 use crate::normal::NormalCall;
-use crate::table::{Format, grouped};
+use crate::table::{Cell, Column, Format, Table, grouped};
 use crate::times::Times;
 use crate::unlike::{Unlike, unlike};
 use crate::{calls, input};
@@ -199,11 +200,15 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
     let progress = args.talk.progress(input::NAME, "comparing", Amount::Things("ranks", ranks));
     let report = diff(&a.sections, &b.sections, args.sites.then_some(&sites), &|n| progress.advance(n))?;
     drop(progress);
-    let times = in_short(both, budget)?;
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];
     let screen = Screen::of(&out);
-    write_report(&report, traces, args.limit, screen, &times, &mut out)?;
+    if args.format == Format::Text {
+        let times = in_short(both, budget)?;
+        write_report(&report, traces, args.limit, screen, &times, &mut out)?;
+    } else {
+        table(&report, traces).write(args.format, screen, &mut out)?;
+    }
     out.commit()?;
     Ok(if report.same() { Status::Ok } else { Status::Difference })
 }
@@ -293,12 +298,7 @@ fn write_report(
     for u in &r.unmatched {
         screen.sentence(&u.to_string(), out)?;
     }
-    // An object stands once for all calls that are unlike by it.
-    let mut objects = BTreeMap::new();
-    for (d, _) in &r.first {
-        objects.extend(renamed(d, traces).into_iter().map(|o| (o.label, o.how)));
-    }
-    for (label, how) in &objects {
+    for (label, how) in &objects(r, traces) {
         screen.sentence(&format!("{label} is another object: {how}"), out)?;
     }
     for (d, n) in r.first.iter().take(limit) {
@@ -309,10 +309,7 @@ fn write_report(
             d.rank,
             thread_of(d)
         )?;
-        let [a, b] = [(&d.a, traces[0]), (&d.b, traces[1])].map(|(call, (sections, sites))| {
-            let line = call.as_ref().map(|c| shown(c, sections, sites, d.rank, d.thread));
-            line.unwrap_or_else(|| "(no call)".into())
-        });
+        let [a, b] = first_calls(d, traces).map(|call| call.unwrap_or_else(|| "(no call)".into()));
         let same = renamed(d, traces).into_iter().next().filter(|_| a == b);
         let b = same.map_or(b, |o| format!("(the same of the other {})", o.label));
         for (sign, call) in [("  - ", a), ("  + ", b)] {
@@ -335,6 +332,49 @@ fn write_report(
     }
     let lines = times.iter().flat_map(|line| wrapped(line.split(' '), screen.width, ["", "  "]));
     lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// What differs, for programs.
+fn table(r: &Report, traces: [(&[Section], &CallSites); 2]) -> Table {
+    let columns = vec![
+        Column::left("what", "what"),
+        Column::right("calls", "calls", 0),
+        Column::right("rank", "rank", 0),
+        Column::right("thread", "thread", 0),
+        Column::left("first", "first"),
+        Column::left("second", "second"),
+    ];
+    let text = |text: Option<String>| text.map_or_else(Cell::none, Cell::text);
+    let row = |what: &str, calls: Option<u64>, [first, second]: [Option<String>; 2]| {
+        let calls = calls.map_or_else(Cell::none, Cell::count);
+        vec![Cell::text(what), calls, Cell::none(), Cell::none(), text(first), text(second)]
+    };
+    let mut rows: Vec<Vec<Cell>> = [("equal", r.equal), ("different", r.different)]
+        .map(|(what, n)| row(what, Some(n), [None, None]))
+        .into();
+    rows.extend(r.unmatched.iter().map(|what| row("missing", None, [Some(what.clone()), None])));
+    rows.extend(
+        objects(r, traces).into_iter().map(|(label, how)| row("object", None, [Some(label), Some(how)])),
+    );
+    for (d, n) in &r.first {
+        let mut site = row("call site", Some(*n), first_calls(d, traces));
+        site[2] = Cell::count(d.rank.into());
+        site[3] = Cell::count(d.thread.to_u64());
+        rows.push(site);
+    }
+    Table { columns, rows, total: None }
+}
+
+/// Objects that calls have in the place of one another, and how they differ: each stands once for all calls that are unlike by it.
+fn objects(r: &Report, traces: [(&[Section], &CallSites); 2]) -> BTreeMap<String, String> {
+    let all = r.first.iter().flat_map(|(d, _)| renamed(d, traces));
+    all.map(|o| (o.label, o.how)).collect()
+}
+
+/// The first calls of both traces that differ at a call site, of those that there are.
+fn first_calls(d: &Difference, traces: [(&[Section], &CallSites); 2]) -> [Option<String>; 2] {
+    [(&d.a, traces[0]), (&d.b, traces[1])]
+        .map(|(call, (sections, sites))| call.as_ref().map(|c| shown(c, sections, sites, d.rank, d.thread)))
 }
 
 fn thread_of(d: &Difference) -> String {

@@ -4,12 +4,12 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail};
 use st_cli::options::Waits;
-use st_cli::{Output, Screen, Status, UsageError, wrapped};
-use st_forecast::{Bytes, Part, Recorded, parts, sum};
+use st_cli::{Amount, Output, Screen, Status, UsageError, wrapped};
+use st_forecast::{Bytes, Part, Recorded, Told, parts, sum};
 use st_model::num::{float, rounded};
 
 use crate::args::ForecastArgs;
-use crate::input::Lacking;
+use crate::input::{Lacking, NAME};
 use crate::sizes::Sizes;
 use crate::table::{Cell, Column, Format, Table, bytes, duration};
 
@@ -34,8 +34,14 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<Status> {
         let (asked, run) = (shown(args.time), shown(run));
         bail!(UsageError(format!("--for {asked}: the trace is of a longer run, {run}")));
     }
-    let parts =
-        parts(&trace, args.time / run, &args.input.steps.budget()).with_context(|| sizes.name.clone())?;
+    let progress = args.talk.progress(NAME, "recording again", Amount::Things("calls", 0));
+    let tell = |told: Told| match told {
+        Told::Expected(n) => progress.expect(n),
+        Told::Done(n) => progress.advance(n),
+    };
+    let parts = parts(&trace, args.time / run, &args.input.steps.budget(), &tell);
+    let parts = parts.with_context(|| sizes.name.clone())?;
+    drop(progress);
     let mut out = Output::text(&args.output.output)?;
     let screen = Screen::of(&out);
     if args.format == Format::Text {

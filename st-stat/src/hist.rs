@@ -192,10 +192,15 @@ fn write_text(
         }
         let durations = found.durations();
         let head = format!("{}: {}", at(name, *site, sites), counted(durations[1].count, "call"));
-        writeln!(out, "{}", screen.bold(&head))?;
+        for line in wrapped(head.split(' '), screen.width, ["", "  "]) {
+            writeln!(out, "{}", screen.bold(&line))?;
+        }
         if paths {
             for (before, durations) in &found.paths {
-                writeln!(out, "\nafter {}: {}", after(before, sites), counted(durations[1].count, "call"))?;
+                let after =
+                    format!("after {}: {}", after(before, sites), counted(durations[1].count, "call"));
+                writeln!(out)?;
+                screen.sentence(&after, out)?;
                 write_phases(durations, found.means, None, screen, out)?;
             }
             continue;

@@ -1,7 +1,5 @@
 //! What a program leaves behind, per call site.
 
-use std::io::Write as _;
-
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, Whole};
 use st_match::leaks::{Leaks, What};
@@ -45,7 +43,7 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
             (_, 1..) => "nothing is left by ranks that came to their end",
             _ => all,
         };
-        writeln!(out, "{told}")?;
+        screen.sentence(told, &mut out)?;
     } else {
         table(&leaks, &sections, &sites).write(of.format, screen, &mut out)?;
     }

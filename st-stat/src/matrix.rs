@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use st_cli::{Output, Screen, Status, counted};
+use st_cli::{Output, Screen, Status, counted, wrapped};
 use st_match::volume::{Flow, Flows, Graphs};
 use st_model::num::Exact as _;
 use st_model::section::Section;
@@ -255,7 +255,8 @@ impl Matrix {
             let short: String = label.chars().take(width).collect();
             writeln!(out, "{short:>width$} {}", line.trim_end())?;
         }
-        writeln!(out, "{}", screen.dim(&legend(most)))
+        let lines = wrapped(legend(most).split(' '), screen.width, ["", "  "]);
+        lines.iter().try_for_each(|line| writeln!(out, "{}", screen.dim(line)))
     }
 }
 

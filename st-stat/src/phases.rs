@@ -260,7 +260,7 @@ fn tenths(of: &Loop) -> Table {
         Column::right("each", "time_ns", 0),
         Column::right("longest", "longest_ns", 0),
         Column::right("computes", "computation_longest_ns", 0),
-        Column::right("on rank", "computation_longest_rank", 0),
+        Column::right("on rank", "computation_longest_rank", 0).spare(),
         Column::right("in MPI", "mpi_percent", 0),
         Column::right("waiting", "wait_percent", 0),
     ];

@@ -360,7 +360,7 @@ impl Told<'_> {
         let mut columns = vec![
             Column::left("what if", "what"),
             Column::left("function", "function"),
-            Column::right("time", "time_ns", 0),
+            Column::right("time", "time_ns", 0).spare(),
             Column::right("saves", "gain_ns", 1),
             Column::right("gain", "gain_percent", 0),
         ];

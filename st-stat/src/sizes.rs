@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use st_cli::options::{StreamIn, Talk};
-use st_cli::{Input, UsageError, Whole, expand};
+use st_cli::{Amount, Input, UsageError, Whole, expand};
 use st_model::calls::CallTable;
 use st_model::section::{Section, Sym};
 use st_model::sites::CallSites;
@@ -108,8 +108,10 @@ impl Sizes {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).with_context(|| name.clone())?;
         let how = ReadOptions { partial: input.partial };
+        let progress = talk.progress(NAME, "reading", Amount::Bytes(Some(bytes.len().to_u64())));
         // What is no sound trace has no sizes.
-        let trace = read(&bytes[..], how).with_context(|| name.clone())?;
+        let trace = read(progress.of(&bytes[..]), how).with_context(|| name.clone())?;
+        drop(progress);
         Whole::of_trace(&name, &trace)?.remark(NAME, talk);
         let frames = frame_sizes(&bytes[..], how).with_context(|| name.clone())?;
         let file = bytes.len().to_u64();
@@ -276,7 +278,7 @@ const NUMBERS: [Column; 4] = [
     Column::right("bytes", "bytes", 0),
     Column::right("share", "share_percent", 1),
     Column::right("uncompressed", "uncompressed_bytes", 2),
-    Column::left("because of", "cause"),
+    Column::left("because of", "cause").spare(),
 ];
 
 fn same_kind(a: Piece, b: Piece) -> bool {

@@ -30,7 +30,7 @@ pub(crate) fn table(all: &BTreeMap<Call, Found>, sites: &CallSites) -> Table {
     columns.extend([right("calls", "calls", 2), right("in all", "time_ns", 0), right("mean", "mean_ns", 1)]);
     columns.push(right("shortest", "shortest_ns", 3));
     columns.extend(QUANTILES.map(|(q, title, key)| right(title, key, if q == 500 { 0 } else { 4 })));
-    columns.extend([right("longest", "longest_ns", 0), right("rank", "longest_rank", 0)]);
+    columns.extend([right("longest", "longest_ns", 0), right("rank", "longest_rank", 0)].map(Column::spare));
     columns.extend([right("most of a rank", "most_ns", 5), right("which", "most_rank", 5)]);
     columns.extend([right("least of a rank", "least_ns", 6), right("which", "least_rank", 6)]);
     columns.extend(SITE);

@@ -102,6 +102,8 @@ pub struct Column {
     pub key: &'static str,
     /// Where it stands and what becomes of it where there is little room.
     pub fit: Fit,
+    /// Whether it goes where nothing else makes the table fit.
+    pub spare: bool,
 }
 
 /// Where what is in a column stands, and what becomes of the column where a table is too wide.
@@ -109,6 +111,8 @@ pub struct Column {
 pub enum Fit {
     /// On the left; is cut short after all others.
     Left,
+    /// On the left; is cut short first, at its end.
+    Head,
     /// On the left; is cut short first, at its beginning.
     Tail,
     /// On the right; goes in turn, that with the highest number first; 0 stays.
@@ -119,17 +123,31 @@ impl Column {
     /// Texts.
     #[must_use]
     pub const fn left(title: &'static str, key: &'static str) -> Self {
-        Self { title, key, fit: Fit::Left }
+        Self { title, key, fit: Fit::Left, spare: false }
     }
     /// Texts whose ends say most.
     #[must_use]
     pub const fn tail(title: &'static str, key: &'static str) -> Self {
-        Self { title, key, fit: Fit::Tail }
+        Self { title, key, fit: Fit::Tail, spare: false }
+    }
+    /// Texts whose beginnings say most.
+    #[must_use]
+    pub const fn head(title: &'static str, key: &'static str) -> Self {
+        Self { title, key, fit: Fit::Head, spare: false }
     }
     /// Numbers. Columns with high numbers in `goes` go first where there is no room; with 0 the column stays.
     #[must_use]
     pub const fn right(title: &'static str, key: &'static str, goes: u8) -> Self {
-        Self { title, key, fit: Fit::Right(goes) }
+        Self { title, key, fit: Fit::Right(goes), spare: false }
+    }
+    /// The same, but it goes where nothing else makes the table fit; of several the last goes first.
+    #[must_use]
+    pub const fn spare(self) -> Self {
+        Self { spare: true, ..self }
+    }
+    /// Whether it is cut short first.
+    fn is_long(&self) -> bool {
+        matches!(self.fit, Fit::Head | Fit::Tail)
     }
 }
 
@@ -218,8 +236,9 @@ impl Table {
             if n == 0 { 0 } else { (sum - 2).saturating_sub(room) }
         };
         // What stands first says what a row is of: it is cut short last.
-        let cut = |widths: &mut Vec<Option<usize>>, fit: Fit, least: usize| {
-            for (i, column) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == fit).rev() {
+        let cut = |widths: &mut Vec<Option<usize>>, long: bool, least: usize| {
+            let texts = self.columns.iter().enumerate().filter(|(_, c)| !matches!(c.fit, Fit::Right(_)));
+            for (i, column) in texts.filter(|(_, c)| c.is_long() == long).rev() {
                 let excess = excess(widths);
                 if let Some(w) = &mut widths[i] {
                     let least = least.max(column.title.chars().count()).min(*w);
@@ -227,7 +246,7 @@ impl Table {
                 }
             }
         };
-        cut(&mut widths, Fit::Tail, 2 * LEAST);
+        cut(&mut widths, true, 2 * LEAST);
         let mut going: Vec<(u8, usize)> = Vec::new();
         for (i, column) in self.columns.iter().enumerate() {
             if let Fit::Right(goes @ 1..) = column.fit {
@@ -241,16 +260,21 @@ impl Table {
             widths[i] = None;
         }
         // What is free again belongs to what was cut short before.
-        cut(&mut widths, Fit::Left, LEAST);
-        cut(&mut widths, Fit::Tail, LEAST);
-        cut(&mut widths, Fit::Tail, END);
+        cut(&mut widths, false, LEAST);
+        cut(&mut widths, true, LEAST);
+        cut(&mut widths, true, END);
+        for (i, _) in self.columns.iter().enumerate().filter(|(_, c)| c.spare).rev() {
+            if excess(&widths) > 0 {
+                widths[i] = None;
+            }
+        }
         self.grow(&mut widths, room);
         widths
     }
 
-    /// Gives room that is left to texts whose beginnings were cut off.
+    /// Gives room that is left to texts that were cut short first.
     fn grow(&self, widths: &mut [Option<usize>], room: usize) {
-        for (i, _) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == Fit::Tail) {
+        for (i, _) in self.columns.iter().enumerate().filter(|(_, c)| c.is_long()) {
             let taken: usize = widths.iter().flatten().map(|w| w + 2).sum::<usize>().saturating_sub(2);
             let longest = self.shown().filter_map(|r| r.get(i)).map(|c| c.text.chars().count()).max();
             if let (Some(w), Some(longest)) = (&mut widths[i], longest) {
@@ -375,6 +399,19 @@ mod tests {
         t.rows[0][3].brief = Some("main.c:17 …".into());
         assert!(form(&t, Format::Text, 60).contains("  main.c:17 …\n"));
         assert!(!form(&t, Format::Text, 120).contains('…'));
+    }
+
+    #[test]
+    fn what_is_spare_goes_where_nothing_else_helps() {
+        let mut t = table();
+        t.columns[1] = t.columns[1].spare();
+        assert!(form(&t, Format::Text, 33).contains("call          n  site"));
+        let text = form(&t, Format::Text, 25);
+        assert!(
+            text.contains("call      site\nMPI_Send  main a.c:1\n")
+                && text.contains("no room for: n, longest"),
+            "{text}"
+        );
     }
 
     #[test]

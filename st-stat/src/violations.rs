@@ -113,7 +113,7 @@ pub(crate) fn totals(survey: &Survey) -> Table {
         table::Column::right("all", "all", 0),
         table::Column::right("reversed", "reversed", 0),
         table::Column::right("violated", "violated", 0),
-        table::Column::right("mean error", "mean_error_ns", 0),
+        table::Column::right("mean error", "mean_error_ns", 0).spare(),
         table::Column::right("largest error", "largest_error_ns", 0),
     ];
     let row = |name: &str, t: &Tally, errors: bool| {

@@ -3,6 +3,7 @@
 use st_model::num::Exact;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -12,6 +13,7 @@ use st_model::section::Section;
 use st_stream::Stored;
 
 use crate::options::StreamIn;
+use crate::progress::{Amount, Progress};
 use crate::traces::{Whole, each_stored_of};
 
 /// A batch has so many bytes, or those of one section.
@@ -29,11 +31,23 @@ pub struct Batch {
     /// Names of inputs, each with the number of sections before its first one here.
     names: Vec<(usize, Arc<str>)>,
     bytes: usize,
+    /// What shows how many ranks have been decoded, and how many sections were.
+    shown: Arc<Progress>,
+    decoded: AtomicUsize,
 }
 
 impl Batch {
-    fn new(first: u64) -> Self {
-        Self { first, sections: Vec::new(), more: false, names: Vec::new(), bytes: 0 }
+    fn new(first: u64, shown: &Arc<Progress>) -> Self {
+        let shown = Arc::clone(shown);
+        Self {
+            first,
+            sections: Vec::new(),
+            more: false,
+            names: Vec::new(),
+            bytes: 0,
+            shown,
+            decoded: AtomicUsize::new(0),
+        }
     }
 
     fn add(&mut self, name: &Arc<str>, section: Stored) {
@@ -41,6 +55,7 @@ impl Batch {
             self.names.push((self.sections.len(), Arc::clone(name)));
         }
         self.bytes += section.bytes();
+        self.shown.expect(section.ranks().len());
         self.sections.push(section);
     }
 
@@ -79,7 +94,12 @@ impl Batch {
         decode: impl FnOnce(&Stored) -> std::result::Result<Section, st_stream::Error>,
     ) -> Result<Section> {
         let stored = self.sections.get(at).ok_or_else(|| anyhow!("no such section"))?;
-        self.named(at, decode(stored))
+        // Some are decoded again: where the ranks of a block turn out not to be alike.
+        let before = self.decoded.fetch_max(at + 1, Ordering::Relaxed);
+        let section = self.named(at, decode(stored));
+        let now = self.sections.get(before..=at).into_iter().flatten();
+        self.shown.advance(now.map(|stored| stored.ranks().len()).sum());
+        section
     }
 }
 
@@ -154,12 +174,15 @@ fn read(
     most: u64,
     mut hand_on: impl FnMut(Batch) -> Result<()>,
 ) -> Result<Whole> {
-    let mut batch = Batch::new(0);
+    let tool = input.reader.unwrap_or_default();
+    let ranks = Amount::Things("ranks", 0);
+    let shown = Arc::new(Progress::begin(input.reader.is_some(), tool, "decoding", ranks));
+    let mut batch = Batch::new(0, &shown);
     // What goes wrong with a whole batch is not said of the input that is read by then.
     let mut failed: Option<Error> = None;
     let whole = each_stored_of(paths, input, |_, name, section| {
         if !batch.sections.is_empty() && (batch.end().is_multiple_of(most) || batch.bytes >= BYTES) {
-            let next = Batch::new(batch.end());
+            let next = Batch::new(batch.end(), &shown);
             let full = std::mem::replace(&mut batch, next);
             if let Err(why) = hand_on(Batch { more: true, ..full }) {
                 failed = Some(why);
@@ -177,4 +200,35 @@ fn read(
         hand_on(batch)?;
     }
     Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use st_model::header::Header;
+    use st_model::ranklist::RankList;
+    use st_stream::{Trace, WriteOptions};
+
+    #[test]
+    fn each_rank_is_decoded_once_for_who_looks_how_far_it_is() {
+        let of = |ranks: &[u32]| Section {
+            ranks: ranks.iter().copied().collect::<RankList>(),
+            ..Section::default()
+        };
+        let sections = vec![of(&[0, 1]), of(&[2]), of(&[3])];
+        let header = Header { world: 4, ..Header::default() };
+        let trace = Trace { header, sections, ..Trace::default() };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        st_stream::write(&trace, file.as_file(), WriteOptions::PIPE).unwrap();
+        let mut seen = Vec::new();
+        let whole = read(&[file.path().to_owned()], &StreamIn::default(), 8, |batch| {
+            for at in [0, 0, 2, 1] {
+                batch.section(at, Stored::section)?;
+                seen.push(batch.shown.so_far());
+            }
+            Ok(())
+        });
+        assert_eq!(whole.unwrap().ranks, RankList::first(4));
+        assert_eq!(seen, [2, 2, 4, 4].map(|done| (done, Some(4))));
+    }
 }

@@ -3,6 +3,7 @@
 use st_model::num::saturate;
 use std::convert::Infallible;
 use std::env;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Parser;
+use clap::error::ErrorKind;
 
+use crate::help::brief;
+use crate::screen;
 use crate::{Elsewhere, Launch, Mpi, Status, report, stdout};
 
 /// File name of the engine.
@@ -36,6 +40,14 @@ pub fn start<A: Parser>(tool: &str, run: impl FnOnce(&A) -> Result<Status>) -> E
 /// If the program is to end: with which exit status.
 pub fn parse<A: Parser>(tool: &str) -> Result<A, ExitCode> {
     A::try_parse().map_err(|error| {
+        // `-h` is for a look; `--help` and the command `help` tell all.
+        let all = |word: &OsString| word == "--help" || word == "help";
+        let error = match error.kind() {
+            ErrorKind::DisplayHelp if !env::args_os().skip(1).any(|word| all(&word)) => {
+                brief(A::command(), screen::columns()).try_get_matches().err().unwrap_or(error)
+            }
+            _ => error,
+        };
         let first = Launch::current().is_none_or(|launch| launch.rank == 0);
         let print = || match error.use_stderr() {
             false if stdout::is_closed() => Err(io::Error::other("is closed")),

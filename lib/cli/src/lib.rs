@@ -15,6 +15,7 @@
 
 mod batches;
 pub mod engine;
+mod help;
 mod identity;
 mod input;
 mod memory;

@@ -136,11 +136,10 @@ const MAX_STEPS: u64 = 100_000_000;
 /// How much work a trace may be: a few bytes can stand for any number of calls.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Steps {
-    /// Refuse a trace whose calls take more than N steps to go through, all ranks together: a call is one, so is a turn of a loop,
-    /// and so are sixteen elements of lists; where the ranks of a file are put together with others, so is a part of that for
-    /// each rank, a row about each rank is 64, a thread that is converted beside all others is 128 and a call of it 2, a call that
-    /// st-view prints is 5, one that waits are looked for in is 8, for which each byte of the file pays 16, and one whose message
-    /// or operation is matched is 6 more while its rank is read. Some five million take a second
+    /// Refuse a trace that takes more than N steps, some five million of which take a second
+    ///
+    /// Those of all ranks count together: a call is one, so is a turn of a loop, and so are sixteen elements of lists. st-limits(7) says
+    /// what else is how many.
     #[arg(long, value_name = "N", default_value_t = MAX_STEPS, help_heading = "Input")]
     pub max_steps: u64,
 }

@@ -113,8 +113,14 @@ impl Progress {
         self.bar.inc_length(n);
     }
 
+    /// How much is done, of how much.
+    #[cfg(test)]
+    pub(crate) fn so_far(&self) -> (u64, Option<u64>) {
+        (self.bar.position(), self.bar.length())
+    }
+
     /// A reader whose bytes are counted.
-    pub(crate) fn of<R: Read>(&self, from: R) -> indicatif::ProgressBarIter<R> {
+    pub fn of<R: Read>(&self, from: R) -> impl Read + use<R> {
         self.bar.wrap_read(from)
     }
 }
@@ -177,7 +183,7 @@ mod tests {
         let progress = Progress::begin(false, "st-sync", "correcting", Amount::Things("times", 0));
         progress.expect(7);
         progress.advance(3);
-        assert_eq!((progress.bar.position(), progress.bar.length()), (3, Some(7)));
+        assert_eq!(progress.so_far(), (3, Some(7)));
     }
 
     #[test]

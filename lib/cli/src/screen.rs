@@ -26,8 +26,7 @@ impl Screen {
     /// terminals, unless `NO_COLOR` is set (`CLICOLOR_FORCE` colours everything).
     #[must_use]
     pub fn of(output: &Output) -> Self {
-        let shown = output.is_stdout().then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
-        let width = width(std::env::var("COLUMNS").ok().as_deref(), shown.map(|(w, _)| w.0.into()));
+        let width = columns_of(output.is_stdout());
         let choice = anstream::AutoStream::choice(&io::stdout());
         Self { width, colour: output.is_stdout() && choice != anstream::ColorChoice::Never }
     }
@@ -76,6 +75,16 @@ impl Screen {
     fn styled(self, text: &str, style: Style) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
+}
+
+/// Columns of standard output.
+pub(crate) fn columns() -> usize {
+    columns_of(true)
+}
+
+fn columns_of(stdout: bool) -> usize {
+    let shown = stdout.then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
+    width(std::env::var("COLUMNS").ok().as_deref(), shown.map(|(w, _)| w.0.into()))
 }
 
 /// Columns of what is shown. Shells know `COLUMNS` by themselves and do not pass it on: who does asks for it.

@@ -33,6 +33,15 @@ pub enum Error {
     Frames(#[from] st_stream::Error),
 }
 
+/// How far a forecast is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// So many more calls are to be recorded again.
+    Expected(u64),
+    /// So many more have been.
+    Done(u64),
+}
+
 /// Frames of exact times.
 pub(super) const TIMES: [FrameKind; 3] = [FrameKind::Column, FrameKind::Series, FrameKind::Times];
 
@@ -72,18 +81,27 @@ pub(super) struct Grown {
     pub(super) repeats: f64,
 }
 
-/// Records some ranks again. `raw`: bytes of all exact times before compression; `level` of compression.
-pub(super) fn again(sections: &[Section], raw: u64, level: u8, budget: &Budget) -> Result<Grown, Error> {
+/// Records some ranks again, of whose calls it tells. `raw`: bytes of all exact times before compression; `level` of compression.
+pub(super) fn again(
+    sections: &[Section],
+    raw: u64,
+    level: u8,
+    budget: &Budget,
+    tell: &dyn Fn(Told),
+) -> Result<Grown, Error> {
     let all: Vec<(usize, u32)> =
         (0..).zip(sections).flat_map(|(i, s)| s.ranks.iter().map(move |r| (i, r))).collect();
     let ranks = sample(sections, &all);
     let timed = !ranks.is_empty() && ranks.iter().all(|(s, r)| has_times(&sections[*s], *r));
     let (some, of) = (ranks.len().to_u64(), all.len().to_u64().max(1));
     let columns = timed && raw > 0 && raw / of * some <= WRITTEN;
+    for (section, rank) in &ranks {
+        tell(Told::Expected(calls_of(&sections[*section], *rank).map(|seen| seen.iter().sum::<u64>()).sum()));
+    }
     // Ranks of one section are merged.
     let mut parts: [BTreeMap<usize, Vec<Section>>; PARTS] = Default::default();
     for (section, rank) in &ranks {
-        let cuts = after_parts(&sections[*section], *rank, (timed, columns), budget)?;
+        let cuts = after_parts(&sections[*section], *rank, (timed, columns), budget, tell)?;
         for (part, cut) in parts.iter_mut().zip(cuts) {
             part.entry(*section).or_default().push(cut);
         }
@@ -147,6 +165,18 @@ fn calls(section: &Section, thread: &Thread, rank: u32) -> u64 {
     section.calls_of(thread, rank).iter().fold(0, |sum, n| sum.saturating_add(*n))
 }
 
+/// Calls of each thread of a rank, in each part of what is seen of them.
+fn calls_of(section: &Section, rank: u32) -> impl Iterator<Item = [u64; PARTS]> {
+    let held = section.threads.iter().filter(move |t| t.ranks.contains(rank));
+    held.map(move |thread| seen(calls(section, thread, rank)))
+}
+
+/// So many of all calls are in each part.
+fn seen(total: u64) -> [u64; PARTS] {
+    let seen = total - total / LEFT;
+    std::array::from_fn(|part| seen.div_ceil(1 << (PARTS - 1 - part)))
+}
+
 /// The times of a rank's thread, if each of its calls has some.
 fn times_of<'a>(section: &Section, thread: &'a Thread, rank: u32) -> Option<&'a Times> {
     let column = thread.column(rank)?;
@@ -180,6 +210,7 @@ fn after_parts(
     rank: u32,
     (timed, columns): (bool, bool),
     budget: &Budget,
+    tell: &dyn Fn(Told),
 ) -> Result<[Section; PARTS], Error> {
     let options = Options { columns, ..Options::default() };
     let mut recorders = [(); PARTS].map(|()| RankRecorder::new(rank, options));
@@ -190,14 +221,14 @@ fn after_parts(
         budget.take(total.saturating_mul(2))?;
         let column = times_of(section, t, rank).filter(|_| timed);
         let base = column.and_then(|c| c.chunks.first()).map_or(0, |c| c.base);
-        let seen = total - total / LEFT;
-        for (part, (recorder, chunks)) in recorders.iter_mut().zip(&mut chunks).enumerate() {
+        let seen = seen(total);
+        for ((recorder, chunks), seen) in recorders.iter_mut().zip(&mut chunks).zip(seen) {
             let to = recorder.open_thread(base);
             chunks.push(Vec::new());
             let Some(mut calls) = section.project(thread, rank) else { continue };
             let mut times = column.into_iter().flat_map(Times::times);
             let mut words = Vec::new();
-            for _ in 0..seen.div_ceil(1 << (PARTS - 1 - part)) {
+            for _ in 0..seen {
                 let Some(sym) = calls.next_call(&mut words)? else { break };
                 let symbol = section.symbols[sym as usize];
                 let sym = recorder.symbol(symbol.call, symbol.site, symbol.error);
@@ -205,6 +236,7 @@ fn after_parts(
                 let full = recorder.record(to, sym, &words, enter, exit);
                 chunks[to].extend(full.map(|c| *c));
             }
+            tell(Told::Done(seen));
         }
     }
     let mut chunks = chunks.into_iter();

@@ -13,7 +13,7 @@ use st_model::section::{Section, Thread};
 use st_model::steps::Budget;
 use st_stream::{FrameKind, FrameSize, WriteOptions, most_calls};
 
-pub use again::Error;
+pub use again::{Error, Told};
 use again::{Grown, PARTS, TIMES, again, sum_of};
 pub use growth::Bytes;
 use growth::Longer;
@@ -85,14 +85,19 @@ impl Kinds<'_> {
     }
 }
 
-/// The parts of the trace of a run so many times as long.
+/// The parts of the trace of a run so many times as long; tells how far it is.
 ///
 /// # Errors
 ///
 /// If it is damaged, or too much work.
-pub fn parts(trace: &Recorded<'_>, times: f64, budget: &Budget) -> Result<Vec<Part>, Error> {
+pub fn parts(
+    trace: &Recorded<'_>,
+    times: f64,
+    budget: &Budget,
+    tell: &dyn Fn(Told),
+) -> Result<Vec<Part>, Error> {
     let kinds = Kinds(trace.frames);
-    let grown = again(trace.sections, kinds.raw(&TIMES), trace.level, budget)?;
+    let grown = again(trace.sections, kinds.raw(&TIMES), trace.level, budget, tell)?;
     let structure = kinds.stored(&[FrameKind::Struct]);
     // Ranks that are like those that were looked at add as much each; what merged ranks have in common is there once.
     let merged = trace.sections.iter().any(|s| s.ranks.len() > 1);

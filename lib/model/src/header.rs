@@ -105,7 +105,8 @@ impl Header {
     /// The program and its arguments, as one line. A terminal would obey control characters: they are escaped.
     #[must_use]
     pub fn command(&self) -> String {
-        let words: Vec<&str> = std::iter::once(&self.program).chain(&self.args).map(String::as_str).collect();
+        let (program, args) = self.typed();
+        let words: Vec<&str> = std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
         let mut line = String::new();
         for c in words.join(" ").chars() {
             if c.is_control() {
@@ -115,6 +116,16 @@ impl Header {
             }
         }
         line
+    }
+
+    /// The program and its arguments without what a replay adds: st-replay starts its engine with options before those that were typed.
+    fn typed(&self) -> (&str, &[String]) {
+        let args = &self.args[..];
+        let args = args.strip_prefix(&["--unchecked".to_owned()]).unwrap_or(args);
+        match args.strip_prefix(&["--said".to_owned()]) {
+            Some(typed) => ("st-replay", typed.strip_prefix(&["--progress".to_owned()]).unwrap_or(typed)),
+            None => (&self.program, &self.args),
+        }
     }
 
     /// Adds what another rank of the job knows that is the same for all of them: the time of the earliest, and processors.
@@ -230,6 +241,18 @@ mod tests {
         let args = ["\u{1b}[31mred", "two\nlines", "Größe"].map(str::to_owned).to_vec();
         let header = Header { program: "app".into(), args, ..Header::default() };
         assert_eq!(header.command(), "app \\u{1b}[31mred two\\nlines Größe");
+    }
+
+    #[test]
+    fn a_replay_is_called_as_it_was_typed() {
+        let called = |args: &str| {
+            let args = args.split(' ').map(str::to_owned).collect();
+            Header { program: "/lib/st/openmpi/st-engine".into(), args, ..Header::default() }.command()
+        };
+        for before in ["--said", "--unchecked --said", "--unchecked --said --progress"] {
+            assert_eq!(called(&format!("{before} --unchecked -q a.st")), "st-replay --unchecked -q a.st");
+        }
+        assert_eq!(called("--unchecked a.st"), "/lib/st/openmpi/st-engine --unchecked a.st");
     }
 
     #[test]

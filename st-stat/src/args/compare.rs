@@ -12,6 +12,7 @@ const DIFF: &str = "\
 Examples:
   st-stat diff app.st again.st             do the same calls happen?
   st-stat diff --sites before.st after.st  also from the same places?
+  st-stat diff --format csv app.st again.st
   st-stat diff --time before.st after.st   which call sites became slower?
   st-stat diff --time --threshold 10 before.st after.st || echo slower
   st-stat diff --time before.st after.st --base again.st --base third.st
@@ -44,6 +45,10 @@ the same are then taken for one, and sites says how many; where lines have moved
 if as many calls go through the same ones. Others are new or gone, and do not count for --threshold but by the time of the run. Traces without a call site in common are refused; that one may be of \
 another program is said where most of its time is at others' call sites, or where only names of functions are the same and those of their files are not; as --base that is refused, as is one run twice (status 2). \
 Where the commands differ it is said what ran.
+
+Columns: those of CSV and JSON are what, one row for each: equal and different, whose calls are so many; missing, a rank or thread that only one trace holds, \
+as first says; object, which first names and second says how it differs; and call site, where so many calls differ, with the rank and thread \
+of the first of them, and that call as first and second. They hold all call sites.
 
 Columns with --time: those of CSV and JSON are verdict (slower, faster, new, gone, alike, unsure where it differs but perhaps by chance, or too few calls to tell); phase, before (computation) or in call; \
 function; first_calls and second_calls, of all ranks, a series of polls being one; first_ns and second_ns, per rank; change_percent of what is expected; \
@@ -85,7 +90,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
     /// Form of the output
-    #[arg(long, value_enum, default_value_t, requires = "time")]
+    #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Names of call sites.
     #[command(flatten)]

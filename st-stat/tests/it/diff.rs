@@ -197,4 +197,17 @@ fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
     assert!(said.starts_with(reason) && said.matches("is another").count() == 1, "{said}");
     assert_eq!(said.matches("  + (the same of the other MPI_COMM_WORLD)\n").count(), 2, "{said}");
     assert_eq!(out.status.code(), Some(4), "{said}");
+    let out = Command::new(env!("CARGO_BIN_EXE_st-stat"))
+        .args(["diff", "--format", "csv", "--limit", "0"])
+        .args(&paths)
+        .output()
+        .unwrap();
+    let rows = String::from_utf8(out.stdout).unwrap();
+    let lines: Vec<&str> = rows.lines().collect();
+    let object = "object,,,,MPI_COMM_WORLD,of 4 ranks in the first trace and of 2 in the second";
+    let head = ["what,calls,rank,thread,first,second", "equal,0,,,,", "different,2,,,,", object];
+    assert_eq!(lines[..4], head, "{rows}");
+    assert!(lines[4].starts_with("call site,1,0,0,") && lines.len() == 6, "{rows}");
+    assert_eq!(lines[4].matches("MPI_Comm_rank").count(), 2, "{rows}");
+    assert_eq!(out.status.code(), Some(4), "{rows}");
 }

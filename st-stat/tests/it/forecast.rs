@@ -1,15 +1,19 @@
 //! Forecasts from short runs against the traces of long ones.
 
+use std::cell::Cell;
+
 use crate::common::{Rank, rows};
 use clap::Parser;
 use st_capture::record::{Options, RankRecorder};
 use st_cli::Status;
+use st_forecast::{Recorded, Told};
 use st_kernels::{Kernel, paper};
 use st_model::calls::CallTable;
 use st_model::columns::Column;
 use st_model::header::{Header, TIME_BUDGET};
 use st_model::rank_times::rank_times;
 use st_model::section::Section;
+use st_model::steps::Budget;
 use st_reduce::kept::Kept;
 use st_reduce::merge::merge;
 use st_stat::args::Args;
@@ -56,6 +60,23 @@ fn forecast(short: &[u8], options: &[&str]) -> anyhow::Result<String> {
     let status = st_stat::run(&Args::try_parse_from(words.iter().chain(options))?)?;
     assert_eq!(status, Status::Ok);
     Ok(std::fs::read_to_string(out)?)
+}
+
+#[test]
+fn all_calls_that_are_recorded_again_are_told_of() {
+    let sections = kernel(Kernel::Stencil2d, 8, 200);
+    let bytes = file(sections.clone());
+    let frames = st_stream::frame_sizes(&bytes[..], ReadOptions::default()).unwrap();
+    let (file, level) = (bytes.len() as u64, WriteOptions::FILE.level);
+    let trace = Recorded { file, frames: &frames, sections: &sections, level, budget: None, waits: 0 };
+    let [expected, done] = [Cell::new(0), Cell::new(0)];
+    let tell = |told: Told| match told {
+        Told::Expected(n) => expected.set(expected.get() + n),
+        Told::Done(n) => done.set(done.get() + n),
+    };
+    st_forecast::parts(&trace, 8.0, &Budget::new(u64::MAX), &tell).unwrap();
+    assert_eq!(done, expected);
+    assert!(done.get() > 8 * 200, "{done:?}");
 }
 
 /// What is expected of each part, and between what, of a run that takes as long as another one: structure, distributions, exact times, others.

@@ -563,7 +563,6 @@ fn options_of_times_need_to_be_about_times() {
         &["--threshold", "3"][..],
         &["--weak"],
         &["--all"],
-        &["--format", "csv"],
         &["--time", "--sites"],
         &["--base", "x.st"],
         &["--time", "--threshold", "-1"],

@@ -69,8 +69,9 @@ Examples:
 
 The tree: a node is a loop or a call, with how often it runs. Parameters that are the same for several ranks as functions of \
 their own rank stand as such: me+1, (me-1) mod size, me^4 (exclusive or), 7-me, me/8 and me%8 (row and column of a grid with 8 columns); \
-me+(-1,0) in 8 columns, wrapping, is in the row before and the same column. A list of values is, of a call that stands at several places, that of all of them together, else that of the \
-loop's iterations; \"a on ranks 0-3 | b on rank 4\" is what differs between ranks; expected is what follows from the \
+me+(-1,0) in 8 columns, wrapping, is in the row before and the same column. A list of values is, of a call that stands at several \
+places, that of all of them together, else that of the loop's iterations; of lists, \
+8 of {0,1} are eight values that are each 0 or 1, [7] is one that is 7, none is an empty list; \"a on ranks 0-3 | b on rank 4\" is what differs between ranks; expected is what follows from the \
 calls before, as the requests of a wait.
 
 Times: --calls and --json count them from when the first rank entered MPI_Init. What was before is negative.

@@ -182,7 +182,6 @@ fn parameters(section: &Section, symbol: &Symbol, params: &[SlotStreams]) -> Vec
     let pairs = row.into_iter().flat_map(|row| row.slots.iter().zip(params).map(move |(s, p)| (row, s, p)));
     for (row, slot, streams) in pairs {
         let form = streams.values.form;
-        let lens = streams.lens.as_ref().map(|l| values(section, l, &|v| v.to_string()) + " of ");
         let all = match form {
             Form::Histogram(codes) => {
                 histogram(&streams.values, &|v| value(section, row, slot, codes.form(), v))
@@ -190,13 +189,33 @@ fn parameters(section: &Section, symbol: &Symbol, params: &[SlotStreams]) -> Vec
             _ => values(section, &streams.values, &|v| value(section, row, slot, form, v)),
         };
         let grid = in_grid(form).map_or_else(String::new, |grid| format!(" in {grid}"));
-        words.push(format!("{}={}{grid}", slot.name, lens.unwrap_or_default() + &all));
+        let all = all + &grid;
+        let all = streams.lens.as_ref().map_or(all.clone(), |lens| {
+            list(&values(section, lens, &|v| v.to_string()), lens.streams.len() > 1, &all)
+        });
+        words.push(format!("{}={all}", slot.name));
     }
     if symbol.error != 0 {
         let class = st_model::values::error_class(symbol.error);
         words.push(format!("error={}", class.map_or_else(|| symbol.error.to_string(), str::to_owned)));
     }
     words
+}
+
+/// A list's parameter, by its length, or the `lengths` of several classes of ranks, and the values in it: `none`, `[7]`, `3 of {7}`.
+fn list(length: &str, lengths: bool, values: &str) -> String {
+    let several = values.starts_with(['{', '(', '~']) || values.contains(" | ");
+    match length {
+        "0" => "none".to_owned(),
+        "1" if !several => format!("[{values}]"),
+        _ => {
+            let length =
+                if lengths && !length.starts_with('(') { format!("({length})") } else { length.to_owned() };
+            // A number alone would read as that of which there are so many.
+            let values = if several { values.to_owned() } else { format!("{{{values}}}") };
+            format!("{length} of {values}")
+        }
+    }
 }
 
 /// The most frequent values of a histogram: `~{me+1:60,MPI_PROC_NULL:4,…}`.
@@ -392,6 +411,20 @@ mod tests {
         assert_eq!(beside(grids[0], shift(grids[0]).code(15, own(8))), "me+(0,-1)");
         assert_eq!(beside(grids[0], shift(grids[0]).code(17, own(8))), "me+(1,1)");
         assert_eq!(beside(grids[1], shift(grids[1]).code(16 + 4 + 3, own(32))), "me+(-1,1,-1)");
+    }
+
+    #[test]
+    fn lists_say_how_many_values_they_have_and_which() {
+        let of = |length, values| list(length, false, values);
+        assert_eq!([of("0", "0"), of("1", "0"), of("1", "{0,1}")], ["none", "[0]", "1 of {0,1}"]);
+        assert_eq!([of("3", "4"), of("{0,1}", "-")], ["3 of {4}", "{0,1} of {-}"]);
+        assert_eq!(of("1", "me+1 on rank 0 | me-1 on rank 1"), "1 of me+1 on rank 0 | me-1 on rank 1");
+        let classes = "1 on rank 0 | 2 on rank 1";
+        assert_eq!(list(classes, true, "4"), "(1 on rank 0 | 2 on rank 1) of {4}");
+        assert_eq!(
+            list("(7 groups of ranks)", true, "(9 groups of ranks)"),
+            "(7 groups of ranks) of (9 groups of ranks)"
+        );
     }
 
     #[test]

@@ -8,12 +8,14 @@
 //! Source: C, figures 1 and 5; `algorithms.md` §3.1 (reading), §3.4 ("Printing flat").
 
 use st_model::num::{Exact, saturate};
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 
 use st_model::ints::Sealed;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation;
-use st_model::section::{Partition, Section, Thread};
+use st_model::section::{Elastic, Partition, Section, Thread};
 use st_model::tree::Item;
 
 use super::words::call_name;
@@ -69,7 +71,9 @@ impl Lists {
     pub fn leaves(&mut self, section: &Section, thread: &Thread) -> Vec<String> {
         let left_out = |what: &str| vec![format!("leaf list left out: too many {what}")];
         let partitions = partitions(section, thread);
-        let looked_up = thread.ranks.len().saturating_mul(partitions.len().to_u64());
+        let members = |p: &Partition| p.classes.iter().fold(0u64, |sum, c| sum.saturating_add(c.len()));
+        let looked_up = partitions.iter().map(|(_, p)| members(p).max(thread.ranks.len()));
+        let looked_up = looked_up.fold(0, u64::saturating_add);
         if !take(&mut self.ranks, RANKS, looked_up) {
             return left_out("ranks");
         }
@@ -83,8 +87,9 @@ impl Lists {
         let mut budget = VALUES.min(self.values);
         let before = budget;
         let mut views: Vec<Vec<Seen>> = Vec::with_capacity(classes.len());
-        for (rank, _) in &classes {
-            views.push(view(section, thread, *rank, &mut budget));
+        let places = partitions.iter().enumerate().map(|(at, (number, _))| (*number, at)).collect();
+        for class in &classes {
+            views.push(view(section, thread, (&places, class), &mut budget));
             if budget == 0 {
                 break;
             }
@@ -98,12 +103,7 @@ impl Lists {
 }
 
 /// The lines of a list.
-fn printed(
-    section: &Section,
-    thread: &Thread,
-    classes: &[(u32, RankList)],
-    views: &[Vec<Seen>],
-) -> Vec<String> {
+fn printed(section: &Section, thread: &Thread, classes: &[Class], views: &[Vec<Seen>]) -> Vec<String> {
     let mut lines = Vec::new();
     // First nodes of bodies stand for the loops that begin at their first leaf.
     let mut pending = Vec::new();
@@ -112,12 +112,8 @@ fn printed(
             pending.push(i);
             continue;
         };
-        let mut here = RankList::default();
-        for ((_, ranks), view) in classes.iter().zip(views) {
-            if view.get(i).is_some_and(|n| n.total > 0) {
-                here = here.union(ranks);
-            }
-        }
+        let those = classes.iter().zip(views).filter(|(_, view)| view.get(i).is_some_and(|n| n.total > 0));
+        let here = joined(&those.map(|(class, _)| &class.ranks).collect::<Vec<_>>());
         let call = section.symbols.get(sym as usize).map(|s| call_name(section, s.call)).unwrap_or_default();
         let mut line = format!("{} s{sym} {call}", ranklist_notation::print(&here));
         let loops: Vec<usize> = pending.drain(..).chain([i]).collect();
@@ -134,35 +130,96 @@ fn printed(
     lines
 }
 
-/// The partitions of a thread's nodes that tell its ranks apart.
-fn partitions<'a>(section: &'a Section, thread: &Thread) -> Vec<&'a Partition> {
+/// The partitions of a thread's nodes that tell its ranks apart, with their numbers.
+fn partitions<'a>(section: &'a Section, thread: &Thread) -> Vec<(u32, &'a Partition)> {
     let mut used: Vec<u32> = thread.counts.iter().map(|c| c.partition).collect();
     used.sort_unstable();
     used.dedup();
-    let all = used.iter().filter_map(|p| section.partitions.get(*p as usize));
-    all.filter(|partition| !matches!(&partition.classes[..], [one] if *one == thread.ranks)).collect()
+    let all = used.iter().filter_map(|p| Some((*p, section.partitions.get(*p as usize)?)));
+    all.filter(|(_, partition)| !matches!(&partition.classes[..], [one] if *one == thread.ranks)).collect()
 }
 
-/// Ranks that are in the same class of every partition, with one of them each.
-fn classes(partitions: &[&Partition], thread: &Thread) -> Vec<(u32, RankList)> {
-    if partitions.is_empty() {
-        return thread.ranks.lowest().map(|rank| (rank, thread.ranks.clone())).into_iter().collect();
+/// Ranks that are in the same class of every partition.
+struct Class {
+    ranks: RankList,
+    /// Its number in each partition that tells ranks apart.
+    of: Vec<Option<usize>>,
+}
+
+impl Class {
+    /// The stream that they read; `places`: of partitions among those that tell ranks apart.
+    fn stream<'a>(&self, section: &Section, places: &HashMap<u32, usize>, counts: &'a Elastic) -> &'a Sealed {
+        let number = match places.get(&counts.partition) {
+            Some(at) => self.of.get(*at).copied().flatten(),
+            // All of its ranks are one class.
+            None => section.partitions.get(counts.partition as usize).map(|_| 0),
+        };
+        number.and_then(|class| counts.streams.get(class)).unwrap_or(Sealed::zero())
     }
-    let mut classes: Vec<(u32, RankList)> = Vec::new();
+}
+
+fn classes(partitions: &[(u32, &Partition)], thread: &Thread) -> Vec<Class> {
+    if partitions.is_empty() {
+        return thread
+            .ranks
+            .lowest()
+            .map(|_| Class { ranks: thread.ranks.clone(), of: Vec::new() })
+            .into_iter()
+            .collect();
+    }
+    let mut walks: Vec<_> = partitions.iter().map(|(_, partition)| Walk::new(partition)).collect();
+    let mut members: Vec<(Vec<Option<usize>>, Vec<u32>)> = Vec::new();
     let mut by_key: HashMap<Vec<Option<usize>>, usize> = HashMap::new();
     for rank in thread.ranks.iter() {
-        let key = partitions.iter().map(|p| p.class_of(rank)).collect();
-        let at = *by_key.entry(key).or_insert(classes.len());
-        match classes.get_mut(at) {
-            Some((_, ranks)) => ranks.insert(rank),
-            None => classes.push((rank, RankList::single(rank))),
-        }
+        let key: Vec<_> = walks.iter_mut().map(|walk| walk.class_of(rank)).collect();
+        let at = *by_key.entry(key).or_insert_with_key(|key| {
+            members.push((key.clone(), Vec::new()));
+            members.len() - 1
+        });
+        members[at].1.push(rank);
     }
-    classes
+    members.into_iter().map(|(of, ranks)| Class { ranks: ranks.into_iter().collect(), of }).collect()
 }
 
-/// The tree as one rank sees it.
-fn view(section: &Section, thread: &Thread, rank: u32, budget: &mut u64) -> Vec<Seen> {
+/// The classes of a partition by ascending rank: to look for each rank in each class takes as many steps as there are of both.
+struct Walk<'a> {
+    /// The lowest rank of each class that is left, and the others.
+    next: BinaryHeap<Reverse<(u32, usize)>>,
+    left: Vec<Box<dyn Iterator<Item = u32> + 'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(partition: &'a Partition) -> Self {
+        let mut left: Vec<Box<dyn Iterator<Item = u32>>> = Vec::with_capacity(partition.classes.len());
+        partition.classes.iter().for_each(|class| left.push(Box::new(class.iter())));
+        let next =
+            left.iter_mut().enumerate().filter_map(|(class, ranks)| Some(Reverse((ranks.next()?, class))));
+        Self { next: next.collect(), left }
+    }
+
+    /// The class of a rank that is above those that were asked for before.
+    fn class_of(&mut self, rank: u32) -> Option<usize> {
+        while let Some(mut top) = self.next.peek_mut() {
+            let Reverse((lowest, class)) = *top;
+            if lowest >= rank {
+                return (lowest == rank).then_some(class);
+            }
+            match self.left[class].next() {
+                Some(following) => top.0.0 = following,
+                None => drop(PeekMut::pop(top)),
+            }
+        }
+        None
+    }
+}
+
+/// The tree as one class of ranks sees it.
+fn view(
+    section: &Section,
+    thread: &Thread,
+    (places, class): (&HashMap<u32, usize>, &Class),
+    budget: &mut u64,
+) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();
     // Open bodies: where they end, and how often they run.
     let mut open: Vec<(usize, u64)> = Vec::new();
@@ -171,7 +228,7 @@ fn view(section: &Section, thread: &Thread, rank: u32, budget: &mut u64) -> Vec<
             open.pop();
         }
         let visits = open.last().map_or(1, |(_, total)| *total);
-        let seen = vector(counts.of_rank(&section.partitions, rank), visits, budget);
+        let seen = vector(class.stream(section, places, counts), visits, budget);
         if let Item::Body { below } = *item {
             open.push((i + 1 + below as usize, seen.total));
         }
@@ -221,7 +278,7 @@ fn runs_of(runs: &[(i64, u64)]) -> String {
 fn pairs(
     thread: &Thread,
     nodes: &[usize],
-    classes: &[(u32, RankList)],
+    classes: &[Class],
     views: &[Vec<Seen>],
 ) -> Vec<(String, RankList)> {
     let items = thread.tree.items();
@@ -242,23 +299,39 @@ fn pairs(
     let stacks: Vec<Vec<String>> = views.iter().map(stack).collect();
     let mut out: Vec<(String, RankList)> = Vec::new();
     for level in 0..stacks.iter().map(Vec::len).max().unwrap_or(0) {
-        let before = out.len();
-        for ((_, ranks), stack) in classes.iter().zip(&stacks) {
+        let mut alike: Vec<(&String, Vec<&RankList>)> = Vec::new();
+        let mut places: HashMap<&String, usize> = HashMap::new();
+        for (Class { ranks, .. }, stack) in classes.iter().zip(&stacks) {
             let Some(value) = stack.get(level) else { continue };
-            match out[before..].iter_mut().find(|(v, _)| v == value) {
-                Some((_, all)) => *all = all.union(ranks),
-                None => out.push((value.clone(), ranks.clone())),
+            let at = *places.entry(value).or_insert(alike.len());
+            match alike.get_mut(at) {
+                Some((_, all)) => all.push(ranks),
+                None => alike.push((value, vec![ranks])),
             }
         }
+        out.extend(alike.into_iter().map(|(value, all)| (value.clone(), joined(&all))));
     }
     out
+}
+
+/// The ranks of all these sets, two and two of them at a time: one after the other would look at the first ones again and again.
+fn joined(sets: &[&RankList]) -> RankList {
+    match *sets {
+        [] => RankList::default(),
+        [one] => one.clone(),
+        _ => {
+            let (low, high) = sets.split_at(sets.len() / 2);
+            let mut all = joined(low);
+            all.extend(&joined(high));
+            all
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use st_model::form::Form;
-    use st_model::section::Elastic;
     use st_model::tree::FlatTree;
 
     /// Threads of one call, of so many ranks, which are these classes.
@@ -292,5 +365,22 @@ mod tests {
         // Ranks that are alike are not looked up one by one.
         let alike = section(vec![RankList::first(u32::MAX)], u32::MAX, 1000);
         assert_eq!(out(&mut few.clone(), &alike), 0);
+    }
+
+    /// Looking for each rank in each class takes minutes.
+    #[test]
+    fn many_classes_take_time_by_their_number() {
+        let n = 100_000;
+        let classes: Vec<_> = (0..n).map(|rank| RankList::single(n - 1 - rank)).collect();
+        let mut apart = section(classes, n, 1);
+        let streams = (0..n).map(|class| Sealed::from(vec![1 + i64::from(class % 7)])).collect();
+        apart.threads[0].counts[0].streams = streams;
+        let from = std::time::Instant::now();
+        let lines = Lists::default().leaves(&apart, &apart.threads[0]);
+        assert!(from.elapsed().as_secs() < 5, "{:?}", from.elapsed());
+        // The highest rank has the first count, and so has every seventh below it.
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].matches("(1,").count(), 6, "{}", lines[0]);
+        assert!(lines[0].contains("(1,2)@<"), "{}", lines[0]);
     }
 }
