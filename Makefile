@@ -168,8 +168,10 @@ bench: build ## measure into benchmarks/; AGAINST=REV: beside that version, in t
 experiments: build ## the papers' evaluations, in some minutes: target/experiments/quick (full: make -C tools/experiments full)
 	$(MAKE) -C tools/experiments quick
 
-experiments-check: build ## one small case of each of them
+experiments-check: build ## one small case of each of them, and of a program of one's own
 	$(MAKE) -C tools/experiments tiny
+	$(MAKE) -C tools/experiments tiny PROGRAMS=example.programs FIGURES="paths clocks-cost others-size"
+	grep -q 'ring 3 ranks' target/experiments/tiny-example/paths.csv
 
 bench-report: ## write BENCHMARKS.md from benchmarks/
 	$(CARGO) run --locked -q -p st-bench -- report

@@ -23,11 +23,12 @@ pub enum Subject {
 }
 
 /// The kernels, with arguments that make them short.
-pub const KERNELS: [&str; 17] = [
+pub const KERNELS: [&str; 18] = [
     "stencil1d --steps 6",
     "stencil1d --steps 6 --open",
     "stencil3d --steps 3",
     "multigrid --steps 3",
+    "multigrid3d --steps 3",
     "fft --steps 3",
     "sort --steps 3",
     "stencil2d --steps 12",

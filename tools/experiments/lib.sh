@@ -56,12 +56,44 @@ cases() {
     done
 }
 
+# `scaled KERNELS RANKS`: KERNEL/RANKS/SCALING for each: strong, where more ranks share one problem, and weak, where each has as much
+# of it. What programs of the user's file do with more ranks is theirs: own.
+scaled() {
+    local scaling
+    if [ -n "${PROGRAMS-}" ]; then
+        cases "" "" | sed 's|$|/own|'
+        return
+    fi
+    for scaling in strong weak; do cases "$1" "$2" | sed "s|\$|/$scaling|"; done
+}
+
+# `scaling_of SCALING`: in words, behind a program's name.
+scaling_of() { [ "$1" = own ] || echo ", $1 scaling"; }
+
+# `size_of KERNEL RANKS SCALING`: st-kernels' --size; none for what is not scaled. 16 ranks have the same problem both ways.
+size_of() {
+    [ "$3" != own ] || return 0
+    awk -v kernel="$1" -v ranks="$2" -v scaling="$3" 'BEGIN {
+        # A kernel whose size is that of its messages: how that goes with ranks under strong scaling, and not at all under weak.
+        strong["stencil2d"] = strong["wavefront"] = strong["transpose"] = -1 / 2
+        strong["stencil3d"] = -2 / 3; strong["multigrid"] = strong["sort"] = -1
+        size["stencil2d"] = 1000; size["wavefront"] = 200; size["transpose"] = size["sort"] = 500
+        size["stencil3d"] = 300; size["multigrid"] = 256
+        # One whose size is a side of the whole: that is the same under strong scaling.
+        weak["multigrid3d"] = weak["fft"] = weak["sweeps"] = 1 / 3
+        size["multigrid3d"] = size["fft"] = 128; size["sweeps"] = 25
+        if (!(kernel in size)) exit 1
+        n = int(size[kernel] * (ranks / 16) ^ (scaling == "strong" ? strong[kernel] : weak[kernel]) + 0.5)
+        print n < 1 ? 1 : n
+    }'
+}
+
 # The words that start a program: the user's command, or a kernel that computes for some seconds in so many steps.
 command_of() {
     if [ -n "${PROGRAMS-}" ]; then
         users | awk -v name="$1" '$1 == name { $1 = $2 = ""; print }'
     else
-        echo "st-kernels $1 --seconds ${SECONDS_EACH:-$(by 0.2 1 10)} --seed ${SEED:-1} ${STEPS:+--steps $STEPS}"
+        echo "st-kernels $1 --seconds ${SECONDS_EACH:-$(by 0.2 1 10)} --seed ${SEED:-1} ${STEPS:+--steps $STEPS} ${SIZE:+--size $SIZE}"
     fi
 }
 
@@ -71,6 +103,16 @@ recorded() {
     shift 3
     # shellcheck disable=SC2046
     timeout 1800 st-record -q -o "$out" "$@" -- "$mpirun" -n "$ranks" $(command_of "$program") >/dev/null
+}
+
+# `lasted RANKS COMMAND…`: seconds between MPI_Init and MPI_Finalize of the longest rank of a run that nothing records.
+lasted() {
+    local ranks=$1
+    shift
+    [ -e "$work/stopwatch.so" ] || cc -shared -fPIC -O1 -o "$work/stopwatch.so" "$here/stopwatch.c" -ldl
+    rm -f "$work/lasted"
+    ST_STOPWATCH=$work/lasted LD_PRELOAD=$work/stopwatch.so timeout 1800 "$mpirun" -n "$ranks" "$@" >/dev/null
+    awk -v ranks="$ranks" '$1 > most { most = $1 } END { if (NR != ranks) exit 1; print most }' "$work/lasted"
 }
 
 # Preloaded: clocks that drift by known amounts.
@@ -98,8 +140,13 @@ traced() {
         recorded "$1" "$2" "$3" --fold "${4%%:*}" --time sketch
     else
         # shellcheck disable=SC2086
-        st-kernels "$2" --paper --ranks "$3" --fold "$4" --seed "${SEED:-1}" ${STEPS:+--steps $STEPS} -o "$1"
+        st-kernels "$2" --paper --ranks "$3" --fold "$4" --seed "${SEED:-1}" ${STEPS:+--steps $STEPS} ${SIZE:+--size $SIZE} -o "$1"
     fi
+}
+
+# `traced_exactly OUT PROGRAM RANKS`: with exact times of all calls.
+traced_exactly() {
+    if [ -n "${PROGRAMS-}" ]; then recorded "$@"; else traced "$@" exact; fi
 }
 
 # Whether EZTrace is there for this MPI; said if not.
@@ -133,14 +180,20 @@ structure() {
     frames 'STRUCT|OBJECTS|SITES' "$1" | awk '{ print $2 }'
 }
 
-# Signed error of the total of a replay, percent.
-replay_error() {
+# Seconds that a program took when it was recorded, by its trace, and that the replay takes; of the longest rank.
+replayed() {
     timeout 1800 st-replay -q --csv "$@" | awk -F, '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["recorded_s"] > recorded { recorded = $at["recorded_s"] }
         $at["replayed_s"] > replayed { replayed = $at["replayed_s"] }
-        END { print 100 * (replayed - recorded) / recorded }'
+        END { if (!recorded || !replayed) exit 1; print recorded, replayed }'
 }
+
+# `off SECONDS TRUE`: signed error, percent.
+off() { awk -v s="$1" -v t="$2" 'BEGIN { print 100 * (s - t) / t }'; }
+
+# Signed error of the total of a replay, percent.
+replay_error() { replayed "$@" | awk '{ print 100 * ($2 - $1) / $1 }'; }
 
 # `sum COLUMN`: of a table of st-stat; fails if there is no such column.
 sum() {

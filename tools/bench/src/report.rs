@@ -2,6 +2,7 @@
 //!
 //! In the template `{{GROUP CASE MEASURE}}` stands for what was measured; `[a,b]` in CASE or MEASURE for several, as cells of
 //! a table; `{{about GROUP}}` for when, where and how. What was run more than once has the interval of its median in brackets.
+//! `{{found FIGURE}}` is what a paper found and what an experiment does, from `benchmarks/figures`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,8 +76,32 @@ fn about(results: &Results) -> String {
     )
 }
 
+/// What a figure's text says, below what it was measured with (tools/experiments/about): its title, what the paper found, what we find.
+fn found(text: &str, name: &str) -> Result<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let [with, on, ..] = lines[..] else { bail!("{name}: no figure") };
+    let title = lines.windows(2).find(|pair| pair[1].starts_with("===")).map(|pair| pair[0]);
+    let said = |what: &'static str| lines.iter().filter_map(move |line| line.strip_prefix(what));
+    let (title, source, paper) = (title, said("Source: ").next(), said("The paper: ").next());
+    let (Some(title), Some(source), Some(paper)) = (title, source, paper) else { bail!("{name}: no figure") };
+    let source = source.trim_end_matches('.');
+    let ours: String = said("We find: ").map(|line| format!("- {line}\n")).collect();
+    Ok(format!("**{title}** ({source}). The paper: {paper}\n\n{ours}\n[All values]({name}): {with}; {on}."))
+}
+
+/// What is put into a template.
+struct Sources<R, F> {
+    results: R,
+    /// The text of a figure, and what it is called.
+    figures: F,
+}
+
 /// The text that a template stands for.
-fn filled(template: &str, mut results: impl FnMut(&str) -> Result<Results>) -> Result<String> {
+fn filled<R, F>(template: &str, mut sources: Sources<R, F>) -> Result<String>
+where
+    R: FnMut(&str) -> Result<Results>,
+    F: FnMut(&str) -> Result<(String, String)>,
+{
     let mut read = BTreeMap::new();
     let (mut out, mut rest) = (WARNING.to_owned(), template);
     while let Some((before, after)) = rest.split_once("{{") {
@@ -85,11 +110,16 @@ fn filled(template: &str, mut results: impl FnMut(&str) -> Result<Results>) -> R
         rest = after;
         let words: Vec<&str> = inside.split(' ').collect();
         let group = match words[..] {
+            ["found", figure] => {
+                let (text, name) = (sources.figures)(figure)?;
+                out += &found(&text, &name)?;
+                continue;
+            }
             ["about", group] | [group, _, _] => group,
-            _ => bail!("{{{{{inside}}}}}: expected GROUP CASE MEASURE, or about GROUP"),
+            _ => bail!("{{{{{inside}}}}}: expected GROUP CASE MEASURE, about GROUP or found FIGURE"),
         };
         if !read.contains_key(group) {
-            read.insert(group.to_owned(), results(group)?);
+            read.insert(group.to_owned(), (sources.results)(group)?);
         }
         let of = &read[group];
         let [_, case, measure] = words[..] else {
@@ -118,7 +148,13 @@ pub(crate) fn write(root: &Path, check: bool) -> Result<()> {
     let template = root.join("benchmarks/BENCHMARKS.md.in");
     let name = template.display().to_string();
     let text = fs::read_to_string(&template).with_context(|| format!("{name}: cannot read"))?;
-    let text = filled(&text, |group| Results::read(&path(root, group))).with_context(|| name)?;
+    let results = |group: &str| Results::read(&path(root, group));
+    let figures = |figure: &str| {
+        let name = format!("benchmarks/figures/{figure}.txt");
+        let text = fs::read_to_string(root.join(&name)).with_context(|| format!("{name}: cannot read"))?;
+        Ok((text, name))
+    };
+    let text = filled(&text, Sources { results, figures }).with_context(|| name)?;
     let target = root.join("BENCHMARKS.md");
     if !check {
         return fs::write(&target, text).with_context(|| format!("{}: cannot write", target.display()));
@@ -147,7 +183,17 @@ mod tests {
     }
 
     fn text(template: &str) -> String {
-        filled(template, results).map_or_else(|e| format!("{e:#}"), |t| t.replacen(WARNING, "", 1))
+        let figures = |figure: &str| {
+            let text = match figure {
+                "sizes" => {
+                    "st 1, commit, day\nmachine\nSeeds.\n\nSizes\n=====\n\nSource: them, figure 7.\nThe paper: small.\nWe find: so: s at most 1; holds for a (1)\nWe find: not: t\n\nbytes by ranks\n"
+                }
+                _ => "",
+            };
+            Ok((text.to_owned(), format!("{figure}.txt")))
+        };
+        filled(template, Sources { results, figures })
+            .map_or_else(|e| format!("{e:#}"), |t| t.replacen(WARNING, "", 1))
     }
 
     #[test]
@@ -157,9 +203,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_paper_found_stands_beside_what_we_find() {
+        assert_eq!(
+            text("{{found sizes}}\n"),
+            "**Sizes** (them, figure 7). The paper: small.\n\n- so: s at most 1; holds for a (1)\n- not: t\n\n[All values](sizes.txt): st 1, commit, day; machine.\n"
+        );
+        assert_eq!(text("{{found other}}"), "other.txt: no figure");
+    }
+
+    #[test]
     fn what_is_missing_or_misspelt_is_named() {
         assert_eq!(text("{{g a/64 bytes}}"), "no bytes of g a/64");
-        assert_eq!(text("{{g}}"), "{{g}}: expected GROUP CASE MEASURE, or about GROUP");
+        assert_eq!(text("{{g}}"), "{{g}}: expected GROUP CASE MEASURE, about GROUP or found FIGURE");
         assert_eq!(text("{{g a"), "{{ without }}");
     }
 

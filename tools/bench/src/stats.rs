@@ -31,10 +31,26 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
+/// Their mean; NaN of none.
+fn mean(values: &mut [f64]) -> f64 {
+    let count: f64 = values.iter().map(|_| 1.0).sum();
+    values.iter().sum::<f64>() / count
+}
+
 /// Estimates the median of what values are drawn from. The same values give the same estimate.
 pub(crate) fn estimate(values: &[f64]) -> Estimate {
+    estimate_by(median, values)
+}
+
+/// Estimates their mean in the same way: it is the `median` of what is given back.
+pub(crate) fn estimate_mean(values: &[f64]) -> Estimate {
+    estimate_by(mean, values)
+}
+
+fn estimate_by(of: fn(&mut [f64]) -> f64, values: &[f64]) -> Estimate {
     let mut sorted = values.to_vec();
-    let middle = median(&mut sorted);
+    sorted.sort_by(f64::total_cmp);
+    let middle = of(&mut sorted);
     let ends = |v: &[f64]| (v.first().copied().unwrap_or(f64::NAN), v.last().copied().unwrap_or(f64::NAN));
     let (mut low, mut high) = ends(&sorted);
     let count = values.len().to_u64();
@@ -45,7 +61,7 @@ pub(crate) fn estimate(values: &[f64]) -> Estimate {
             sorted.get(at).copied().unwrap_or(middle)
         };
         let mut medians: Vec<f64> =
-            (0..DRAWN).map(|_| median(&mut (0..count).map(|_| draw()).collect::<Vec<_>>())).collect();
+            (0..DRAWN).map(|_| of(&mut (0..count).map(|_| draw()).collect::<Vec<_>>())).collect();
         medians.sort_by(f64::total_cmp);
         (low, high) = ends(medians.get(DRAWN / 40..DRAWN - DRAWN / 40).unwrap_or(&medians));
     }
@@ -68,6 +84,13 @@ mod tests {
         assert_eq!(estimate(&[3.0, 1.0]), Estimate { median: 2.0, low: 1.0, high: 3.0 });
         assert_eq!(estimate(&[7.0]), Estimate { median: 7.0, low: 7.0, high: 7.0 });
         assert!(estimate(&[]).median.is_nan());
+    }
+
+    #[test]
+    fn means_have_intervals_of_means() {
+        assert_eq!(estimate_mean(&[3.0, 1.0, 5.0]), Estimate { median: 3.0, low: 1.0, high: 5.0 });
+        let e = estimate_mean(&[0.0, 0.0, 0.0, 0.0, 0.0, 12.0]);
+        assert!((e.median - 2.0).abs() < 1e-9 && e.low < 2.0 && e.high > 2.0, "{e:?}");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Options {
     /// Time steps; the kernel's own number if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub steps: Option<i32>,
-    /// Size of messages, in elements (sweeps: points along a side of the domain); the kernel's own if not given
+    /// Size of messages, in elements (sweeps, multigrid3d: points along a side of the domain); the kernel's own if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub size: Option<i32>,
     /// Computing time per rank, spread over the steps

@@ -103,7 +103,7 @@ impl Kernel {
         if options.open && !matches!(self, Self::Stencil1d | Self::Stencil2d | Self::Stencil3d) {
             return Err(Unfit::Open { kernel });
         }
-        if self == Self::Transpose && !ranks.cast_unsigned().is_power_of_two() {
+        if matches!(self, Self::Transpose | Self::Multigrid3d) && !ranks.cast_unsigned().is_power_of_two() {
             return Err(Unfit::Ranks { kernel, needs: "a power of two ranks", ranks });
         }
         match options.size {

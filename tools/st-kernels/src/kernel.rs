@@ -16,6 +16,10 @@ pub enum Kernel {
     Stencil3d,
     /// V-cycles over levels on which fewer and fewer ranks work, exchanges on a ring per level
     Multigrid,
+    /// V-cycles on a cube of points of so many a side, cut along three axes, on whose coarse levels fewer and fewer ranks work (a
+    /// power of two ranks)
+    #[value(name = "multigrid3d")]
+    Multigrid3d,
     /// Fourier transforms of a cube cut into pencils: exchanges among rows and columns of a grid of ranks
     Fft,
     /// Sample sort: message sizes that depend on the data
@@ -51,6 +55,7 @@ impl Kernel {
             Self::Stencil2d => "stencil2d",
             Self::Stencil3d => "stencil3d",
             Self::Multigrid => "multigrid",
+            Self::Multigrid3d => "multigrid3d",
             Self::Fft => "fft",
             Self::Sort => "sort",
             Self::Wavefront => "wavefront",
@@ -73,6 +78,7 @@ impl Kernel {
             Self::Stencil1d | Self::Stencil2d => (50, 1000),
             Self::Stencil3d => (20, 300),
             Self::Multigrid => (10, 256),
+            Self::Multigrid3d => (10, 128),
             Self::Fft => (10, 128),
             Self::Sort => (5, 500),
             Self::Wavefront => (20, 200),
@@ -93,6 +99,8 @@ impl Kernel {
             Self::Sweeps => 5_000,
             // One side of a cube in planes.
             Self::Fft => 1_000,
+            // One side of a cube, and somewhat more.
+            Self::Multigrid3d => 10_000,
             // The whole of a column's share may go to one rank.
             Self::Sort => 100_000,
             _ => 10_000_000,

@@ -45,6 +45,9 @@ fn numbers_are_the_papers() {
     let multigrid =
         [16, 64, 256].map(|ranks| numbers(&clusters(Kernel::Multigrid, ranks, None, &published())).0);
     assert_eq!(multigrid, [5, 7, 9]);
+    // On a cube as many as the paper's MG, each with four sub-clusters.
+    let cube = [16, 32, 64].map(|ranks| numbers(&clusters(Kernel::Multigrid3d, ranks, None, &published())));
+    assert_eq!(cube, [(2, 4), (4, 4), (8, 4)]);
 }
 
 /// The papers' formulas on a square of ranks: the transposed one in CG, colours and keys of the two splits of FT.

@@ -1,5 +1,7 @@
 //! What is told of a figure beside its values, in a file of JSON.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::claims::Claim;
@@ -39,4 +41,14 @@ pub(super) struct Axis {
     pub(super) name: String,
     #[serde(default)]
     pub(super) log: bool,
+    /// What it is instead in panels whose names end so.
+    #[serde(default)]
+    of: BTreeMap<String, String>,
+}
+
+impl Axis {
+    /// What it is in a panel.
+    pub(super) fn of(&self, panel: &str) -> &str {
+        self.of.iter().find(|(end, _)| panel.ends_with(&end[..])).map_or(&self.name, |(_, name)| name)
+    }
 }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::measured::{Measured, short};
+use crate::stats::estimate_mean;
 
 /// Something that can be so or not.
 #[derive(Deserialize, Debug)]
@@ -44,6 +45,16 @@ enum Test {
         /// So many times.
         times: f64,
     },
+    /// The mean absolute percentage error: the mean of all runs of all programs, without signs, is at most so much.
+    Mape {
+        /// Percent.
+        most: f64,
+    },
+    /// No value is less.
+    Least {
+        /// So much.
+        least: f64,
+    },
     /// No value is farther from 0.
     Within {
         /// How far.
@@ -55,11 +66,14 @@ impl Claim {
     /// The claim, for which programs it holds and for which not, with what was found at worst, and whether something is broken.
     pub(super) fn found(&self, measured: &Measured) -> (String, bool) {
         let (mut holds, mut differs) = (Vec::new(), Vec::new());
-        let concerns = |name: &String| self.programs.is_empty() || self.programs.contains(name);
-        for (program, name) in measured.programs.iter().enumerate().filter(|(_, name)| concerns(name)) {
-            let Some((worst, most)) = self.worst(measured, program) else { continue };
+        if let Test::Mape { most } = self.is {
+            return self.mape(measured, most);
+        }
+        for (program, name) in self.concerned(measured) {
+            let Some((worst, limit)) = self.worst(measured, program) else { continue };
             let what = format!("{name} ({})", short(worst));
-            if worst <= most { holds.push(what) } else { differs.push(what) }
+            let so = if matches!(self.is, Test::Least { .. }) { worst >= limit } else { worst <= limit };
+            if so { holds.push(what) } else { differs.push(what) }
         }
         let told = |how: &str, those: &[String]| {
             if those.is_empty() { String::new() } else { format!("; {how} {}", those.join(", ")) }
@@ -78,6 +92,42 @@ impl Claim {
         (text, self.must && (!differs.is_empty() || unknown && self.programs.is_empty()))
     }
 
+    /// The programs that it is about.
+    fn concerned<'a>(&'a self, measured: &'a Measured) -> impl Iterator<Item = (usize, &'a String)> {
+        let concerns = |name: &String| self.programs.is_empty() || self.programs.contains(name);
+        measured.programs.iter().enumerate().filter(move |(_, name)| concerns(name))
+    }
+
+    /// As [`Self::found`], of all programs together.
+    fn mape(&self, measured: &Measured, most: f64) -> (String, bool) {
+        let of = |(program, _)| {
+            let values: Vec<f64> = measured
+                .series_named(&self.series)
+                .into_iter()
+                .flat_map(|s| measured.all(program, s))
+                .collect();
+            (!values.is_empty()).then_some(values)
+        };
+        let programs: Vec<Vec<f64>> = self.concerned(measured).filter_map(of).collect();
+        let errors: Vec<f64> = programs.iter().flatten().map(|v| v.abs()).collect();
+        let limit = format!("{}: {} {}", self.says, self.series, self.limit());
+        if errors.is_empty() {
+            return (limit + "; not measured", self.must);
+        }
+        let found = estimate_mean(&errors);
+        let holds = found.median <= most;
+        let text = format!(
+            "{limit}; {}: {} % ({}–{}) over {} of {}",
+            if holds { "holds" } else { "DIFFERS" },
+            short(found.median),
+            short(found.low),
+            short(found.high),
+            several(errors.len(), "run"),
+            several(programs.len(), "program"),
+        );
+        (text, self.must && !holds)
+    }
+
     fn limit(&self) -> String {
         match &self.is {
             Test::Grows { most } => format!("grows at most {} times", short(*most)),
@@ -85,6 +135,8 @@ impl Claim {
             Test::Nearer { than, times } => {
                 format!("at most {} times as far from 0 as {than}", short(*times))
             }
+            Test::Mape { most } => format!("MAPE at most {} %", short(*most)),
+            Test::Least { least } => format!("at least {}", short(*least)),
             Test::Within { most } => format!("at most {}", short(*most)),
         }
     }
@@ -98,7 +150,10 @@ impl Claim {
                 let (first, last) = (points.first()?, points.last()?);
                 (first.0 != last.0).then_some((last.1.median / first.1.median, *most))
             }
-            Test::Within { most } => Some((medians().map(f64::abs).reduce(f64::max)?, *most)),
+            Test::Least { least } => Some((medians().reduce(f64::min)?, *least)),
+            Test::Mape { most } | Test::Within { most } => {
+                Some((medians().map(f64::abs).reduce(f64::max)?, *most))
+            }
             Test::Below { than, times } | Test::Nearer { than, times } => {
                 let others = measured.points(program, measured.series_named(than)?);
                 let ratio = |(place, found): &(usize, crate::stats::Estimate)| {
@@ -115,6 +170,11 @@ impl Claim {
             }
         }
     }
+}
+
+/// So many of something.
+fn several(count: usize, what: &str) -> String {
+    if count == 1 { format!("one {what}") } else { format!("{count} {what}s") }
 }
 
 #[cfg(test)]
@@ -140,6 +200,8 @@ mod tests {
             found(r#"{"below":{"than":"t","times":0.5}}"#),
             "x: s at most 0.500 times t; DIFFERS for a (0.550)"
         );
+        assert_eq!(found(r#"{"least":{"least":10}}"#), "x: s at least 10; holds for a (10), b (10)");
+        assert_eq!(found(r#"{"least":{"least":10.5}}"#), "x: s at least 10.5; DIFFERS for a (10), b (10)");
         assert_eq!(
             found(r#"{"within":{"most":20}}"#),
             "x: s at most 20; holds for a (11); DIFFERS for b (40)"
@@ -154,6 +216,24 @@ mod tests {
         let claim: Claim = serde_json::from_str(claim).unwrap();
         let found = "x: s at most 1 times as far from 0 as t; holds for b (0.500); DIFFERS for a (1.50)";
         assert_eq!(claim.found(&all).0, found);
+    }
+    #[test]
+    fn the_mean_absolute_error_is_of_all_runs_of_all_programs() {
+        let mut all = Measured::default();
+        all.read("program,series,x,run,value\na,s,1,1,-3\na,s,1,2,1\nb,s,1,1,5\nb,t,1,1,90\n".as_bytes())
+            .unwrap();
+        let of = |programs: &str, most: f64| {
+            let claim = format!(
+                r#"{{"says":"x","series":"s","programs":{programs},"is":{{"mape":{{"most":{most}}}}}}}"#
+            );
+            serde_json::from_str::<Claim>(&claim).unwrap().found(&all).0
+        };
+        assert_eq!(of("[]", 5.7), "x: s MAPE at most 5.70 %; holds: 3 % (1–5) over 3 runs of 2 programs");
+        assert_eq!(
+            of(r#"["b"]"#, 4.0),
+            "x: s MAPE at most 4 %; DIFFERS: 5 % (5–5) over one run of one program"
+        );
+        assert_eq!(of(r#"["c"]"#, 4.0), "x: s MAPE at most 4 %; not measured");
     }
     #[test]
     fn nothing_is_not_more_than_nothing() {

@@ -72,6 +72,11 @@ impl Measured {
         points
     }
 
+    /// All values of a program in a series, of each run.
+    pub(super) fn all(&self, program: usize, series: usize) -> impl Iterator<Item = f64> {
+        self.values.get(&(program, series)).into_iter().flat_map(BTreeMap::values).flatten().copied()
+    }
+
     /// The number of a series.
     pub(super) fn series_named(&self, name: &str) -> Option<usize> {
         self.series.iter().position(|s| s == name)

@@ -10,14 +10,17 @@ use super::measured::Measured;
 use super::scale::{Area, Scale};
 use crate::stats::Estimate;
 
-/// Size of a panel, in pixels, and how many stand side by side.
-const PANEL: (u32, u32) = (560, 360);
+/// Size of a panel without its legend, in pixels, and how many stand side by side.
+const PANEL: (u32, u32) = (560, 340);
 const ACROSS: usize = 2;
+/// Height of a line of a legend, and how many names stand side by side in it.
+const LINE: u32 = 16;
+const NAMES: usize = 2;
 /// Room for the title.
 const HEAD: u32 = 40;
 
-/// Colours that are told apart by who is colour-blind, too (Okabe and Ito 2008).
-const COLOURS: [RGBColor; 7] = [
+/// Colours that are told apart by who is colour-blind, too (Okabe and Ito 2008), and grey.
+const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -25,6 +28,7 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
     RGBColor(0, 0, 0),
+    RGBColor(150, 150, 150),
 ];
 
 /// The picture as SVG. The same values give the same bytes.
@@ -33,37 +37,77 @@ pub(super) fn svg(about: &About, measured: &Measured) -> Result<String> {
     // Of a program of which things are only told there is no picture.
     let has = |program: &usize| about.drawn(measured).any(|s| !measured.points(*program, s).is_empty());
     let shown: Vec<usize> = (0..measured.programs.len()).filter(has).collect();
+    let colours = colours(about, measured);
+    let legend = shown.iter().map(|p| lines(about, measured, *p)).max().unwrap_or(0);
     let across = shown.len().clamp(1, ACROSS);
     let down = shown.len().div_ceil(across).max(1);
-    let size = (PANEL.0 * saturate::<u32>(across), HEAD + PANEL.1 * saturate::<u32>(down));
+    let size = (PANEL.0 * saturate::<u32>(across), HEAD + (PANEL.1 + legend) * saturate::<u32>(down));
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
         root.fill(&WHITE).map_err(|e| failed(&e))?;
         let body = root.titled(&about.title, ("sans-serif", 22)).map_err(|e| failed(&e))?;
-        let draw = if about.matrix { matrix::panel } else { panel };
         for (program, area) in shown.iter().zip(&body.split_evenly((down, across))) {
-            draw(about, measured, *program, area)?;
+            if about.matrix {
+                matrix::panel(about, measured, *program, area)?;
+            } else {
+                panel(about, measured, *program, &colours, area)?;
+            }
         }
         root.present().map_err(|e| failed(&e))?;
     }
     Ok(text)
 }
 
-fn panel(about: &About, measured: &Measured, program: usize, area: &Area<'_>) -> Result<()> {
+/// Which series have something to show of a program.
+fn present(about: &About, measured: &Measured, program: usize) -> Vec<usize> {
+    about.drawn(measured).filter(|s| !measured.points(program, *s).is_empty()).collect()
+}
+
+/// Height of a panel's legend.
+fn lines(about: &About, measured: &Measured, program: usize) -> u32 {
+    if about.matrix {
+        0
+    } else {
+        LINE * saturate::<u32>(present(about, measured, program).len().div_ceil(NAMES))
+    }
+}
+
+/// A colour for each series: the same in all panels, and in none that of another one, as far as there are colours.
+fn colours(about: &About, measured: &Measured) -> Vec<RGBColor> {
+    let panels: Vec<Vec<usize>> = (0..measured.programs.len()).map(|p| present(about, measured, p)).collect();
+    let mut chosen: Vec<usize> = Vec::new();
+    for series in 0..measured.series.len() {
+        let beside: Vec<usize> = panels.iter().filter(|p| p.contains(&series)).flatten().copied().collect();
+        let taken = |colour: &usize| {
+            chosen.iter().enumerate().any(|(other, its)| its == colour && beside.contains(&other))
+        };
+        chosen.push((0..COLOURS.len()).find(|colour| !taken(colour)).unwrap_or(series % COLOURS.len()));
+    }
+    chosen.into_iter().map(|colour| COLOURS[colour]).collect()
+}
+
+fn panel(
+    about: &About,
+    measured: &Measured,
+    program: usize,
+    colours: &[RGBColor],
+    area: &Area<'_>,
+) -> Result<()> {
     let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
     let axis = measured.axis();
-    let all: Vec<(usize, Vec<(usize, Estimate)>)> = about
-        .drawn(measured)
-        .map(|s| (s, measured.points(program, s)))
-        .filter(|(_, p)| !p.is_empty())
-        .collect();
+    let all: Vec<(usize, Vec<(usize, Estimate)>)> =
+        present(about, measured, program).into_iter().map(|s| (s, measured.points(program, s))).collect();
+    let names: Vec<(&str, RGBColor)> =
+        all.iter().map(|(s, _)| (&measured.series[*s][..], colours[*s])).collect();
+    let (plot, below) = area.split_vertically(area.dim_in_pixel().1 - lines(about, measured, program));
+    legend(&names, &below)?;
     let points = || all.iter().flat_map(|(_, points)| points);
     let numbers = measured.places.iter().all(|p| p.parse::<f64>().is_ok());
-    let names = if numbers { Vec::new() } else { measured.places.clone() };
-    let across = Scale::around(points().map(|(place, _)| axis[*place]), about.x.log && numbers, names);
+    let places = if numbers { Vec::new() } else { measured.places.clone() };
+    let across = Scale::around(points().map(|(place, _)| axis[*place]), about.x.log && numbers, places);
     let upward = Scale::around(points().flat_map(|(_, e)| [e.low, e.high]), about.y.log, Vec::new());
-    let mut chart = ChartBuilder::on(area)
+    let mut chart = ChartBuilder::on(&plot)
         .caption(&measured.programs[program], ("sans-serif", 16))
         .margin(8)
         .x_label_area_size(36)
@@ -73,18 +117,14 @@ fn panel(about: &About, measured: &Measured, program: usize, area: &Area<'_>) ->
     chart
         .configure_mesh()
         .x_desc(&about.x.name)
-        .y_desc(&about.y.name)
+        .y_desc(about.y.of(&measured.programs[program]))
         .light_line_style(TRANSPARENT)
         .draw()
         .map_err(|e| failed(&e))?;
     for (series, points) in &all {
-        let colour = COLOURS[series % COLOURS.len()];
+        let colour = colours[*series];
         let line: Vec<(f64, f64)> = points.iter().map(|(place, e)| (axis[*place], e.median)).collect();
-        chart
-            .draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))
-            .map_err(|e| failed(&e))?
-            .label(&measured.series[*series])
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(LineSeries::new(line.clone(), colour.stroke_width(2))).map_err(|e| failed(&e))?;
         chart
             .draw_series(line.into_iter().map(|at| Circle::new(at, 3, colour.filled())))
             .map_err(|e| failed(&e))?;
@@ -94,13 +134,21 @@ fn panel(about: &About, measured: &Measured, program: usize, area: &Area<'_>) ->
         });
         chart.draw_series(bars).map_err(|e| failed(&e))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .draw()
-        .map_err(|e| failed(&e))?;
+    Ok(())
+}
+
+/// What each colour is, below a panel.
+fn legend(names: &[(&str, RGBColor)], area: &Area<'_>) -> Result<()> {
+    let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
+    let saturated = |n: usize| saturate::<i32>(n);
+    let width = saturated(area.dim_in_pixel().0.try_into().unwrap_or(0)) / saturated(NAMES);
+    for (i, (name, colour)) in names.iter().enumerate() {
+        let x = 16 + saturated(i % NAMES) * width;
+        let y = saturated(i / NAMES) * saturate::<i32>(LINE) + 4;
+        let line = PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2));
+        area.draw(&line).map_err(|e| failed(&e))?;
+        area.draw(&Text::new(*name, (x + 24, y - 5), ("sans-serif", 11))).map_err(|e| failed(&e))?;
+    }
     Ok(())
 }
 
@@ -120,5 +168,19 @@ mod tests {
             assert!(drawn.contains(word), "{word}");
         }
         assert_eq!(drawn, svg(&about, &all).unwrap());
+    }
+
+    #[test]
+    fn series_that_share_a_panel_have_colours_of_their_own() {
+        let mut all = Measured::default();
+        // More series than colours, of which each panel has two.
+        let rows: String =
+            (0..2 * COLOURS.len()).map(|n| format!("p{n},s{n},1,1,1\np{n},s{},1,1,2\n", n + 1)).collect();
+        all.read(format!("program,series,x,run,value\n{rows}").as_bytes()).unwrap();
+        let about = r#"{"title":"","source":"","paper":"","x":{"name":"x"},"y":{"name":"y","of":{"3":"s"}},"claims":[]}"#;
+        let about: About = serde_json::from_str(about).unwrap();
+        let found = colours(&about, &all);
+        assert!(found.windows(2).all(|pair| pair[0] != pair[1]), "{found:?}");
+        assert_eq!((about.y.of("p3"), about.y.of("p4")), ("s", "y"));
     }
 }

@@ -4,6 +4,7 @@ mod amr;
 mod fft;
 mod halo;
 mod multigrid;
+mod multigrid3d;
 mod ocean;
 mod rma;
 mod sort;
@@ -27,6 +28,7 @@ impl Kernel {
             Self::Stencil2d => stencil2d::run(world, job, seen),
             Self::Stencil3d => stencil3d::run(world, job, seen),
             Self::Multigrid => multigrid::run(world, job, seen),
+            Self::Multigrid3d => multigrid3d::run(world, job, seen),
             Self::Fft => fft::run(world, job, seen),
             Self::Sort => sort::run(world, job, seen),
             Self::Wavefront => wavefront::run(world, job, seen),
