@@ -105,6 +105,8 @@ async function sentences(page, trace, against, views) {
       if (row.sites > 1) check(`finding ${i} is of many call sites`, item.includes(said), item);
       else check(`finding ${i} is of one call site`, !item.includes("call sites, most at"), item);
     }
+    const linked = await page.$$eval(".findings li", (all) => all.filter((li) => li.querySelector("a.show")).length);
+    check("each finding has a link", linked === why.length, `${linked} of ${why.length}`);
     const well = (await texts(".findings > p")).join(" ");
     check("all is well", well.includes("All is well") === (why.length === 0 && lacks.length === 0), well);
     check("nothing of what is there", well.includes("Nothing of what is there") === (why.length === 0 && lacks.length > 0), well);

@@ -79,7 +79,7 @@ export class TableView {
     const caption = el("caption", {}, options.name);
     const inside = el("table", {}, caption, el("thead", {}, head), this.body);
     this.root.append(
-      el("div", { class: "tools" }, table.rows > FEW && this.find, copyButton),
+      el("div", { class: "tools" }, this.find, copyButton),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.name }, inside),
       this.said,
       this.more,
@@ -104,8 +104,19 @@ export class TableView {
     this.options.changed?.(this.state);
   }
 
+  /** Shows what an address asks for; one that asks for nothing leaves it as it is. */
+  open({ sort, up, find }: State): void {
+    if (sort === undefined && find === undefined) return;
+    this.state = { sort, up, find };
+    this.find.value = find ?? "";
+    this.most = SHOWN;
+    this.fill();
+    this.root.scrollIntoView({ block: "nearest" });
+  }
+
   private fill(): void {
     const { sort, up, find } = this.state;
+    this.find.hidden = this.table.rows <= FEW && !find;
     const rows = this.table.columns[0]?.values.length ?? 0;
     this.order = Array.from({ length: rows }, (_, i) => i);
     if (find) {

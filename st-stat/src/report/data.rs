@@ -8,7 +8,7 @@ use crate::levels::Levels;
 use crate::table::Table;
 
 /// Raised when what is below means something else.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// All of it.
 #[derive(Serialize, Debug)]
@@ -235,10 +235,10 @@ pub(super) struct Spot {
     pub(super) finding: usize,
     pub(super) from_ns: i64,
     pub(super) to_ns: i64,
-    /// Who waits, and for whom.
+    /// Who waits, and for whom; or who is in a call.
     pub(super) rank: u32,
-    pub(super) for_rank: u32,
-    pub(super) wait_ns: u64,
+    pub(super) for_rank: Option<u32>,
+    pub(super) ns: u64,
 }
 
 /// Iterations of a loop, or phases of one level; of many neighbours are one.

@@ -14,7 +14,7 @@ use st_model::steps::{Budget, Exceeded};
 use super::bands::Cuts;
 use super::data::{CallPlace, Columns, Report, Timeline};
 use super::room::Room;
-use super::{detail, groups, longest_waits, pairs, ranks, stacks, structure};
+use super::{detail, groups, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::ended::Running;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, paid, ranks_table};
@@ -197,7 +197,7 @@ impl Told {
 
     fn timeline(&self, analysis: &Analysis, sites: &CallSites, room: Room) -> Result<Timeline> {
         let findings = self.findings.as_ref().map_or(&[][..], |(_, found)| found);
-        let spots = longest_waits::of(analysis, findings);
+        let spots = spots::of(analysis, findings);
         let windows = detail::windows(analysis, &self.windows, &spots, room)?;
         let mut named = vec![false; self.places.len()];
         let calls = windows.iter().flat_map(|w| &w.lanes).flat_map(|lane| lane.calls.chunks(3));

@@ -194,7 +194,7 @@ fn a_planted_fault_is_shown_where_it_is() {
     let run = page["timeline"]["run_ns"].as_i64().unwrap();
     for spot in spots {
         let [from, to] = ["from_ns", "to_ns"].map(|key| spot[key].as_i64().unwrap());
-        assert!(0 <= from && from < to && to <= run && spot["wait_ns"] == to - from, "{spot}");
+        assert!(0 <= from && from < to && to <= run && spot["ns"] == to - from, "{spot}");
     }
 }
 
