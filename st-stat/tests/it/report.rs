@@ -86,6 +86,27 @@ fn its_tables_are_what_commands_print() {
 }
 
 #[test]
+fn each_number_of_the_words_of_a_finding_is_in_its_row() {
+    let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
+    let text = printed(sections.clone(), &["why"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (mut sites, mut shares) = (0, 0);
+    for row in json(&sections, &["why"]) {
+        let told = row["told"].as_str().unwrap();
+        assert!(text.contains(told), "{told} is in {text}");
+        let numbers: Vec<f64> = row.values().filter_map(Value::as_f64).collect();
+        for site in told.split("(site ").skip(1).map(|rest| rest.split(',').next().unwrap()) {
+            assert!(numbers.contains(&site.parse().unwrap()), "site {site} in {row:?}");
+            sites += 1;
+        }
+        for share in told.split(' ').zip(told.split(' ').skip(1)).filter(|(_, unit)| *unit == "%") {
+            assert!(numbers.contains(&share.0.parse().unwrap()), "{share:?} in {row:?}");
+            shares += 1;
+        }
+    }
+    assert!(sites > 3 && shares > 3, "{text}");
+}
+
+#[test]
 fn its_timeline_adds_up_to_the_ranks() {
     let sections = with_slow(Kernel::Transpose, 16, 3, &[Slow { rank: 1, factor: 2.0 }]);
     let page = report(sections.clone(), &[]);
