@@ -10,6 +10,29 @@ use crate::causes::{Cause, activity};
 use crate::table::{Cell, Column, Table, grouped};
 
 impl Words<'_> {
+    /// What a finding is called.
+    fn kind(&self, f: &Finding) -> &'static str {
+        match f.matter {
+            Matter::Wait(_) if f.noise.is_some() => "noise",
+            Matter::Wait(kind) => kind.name(),
+            Matter::Polling => "polling",
+            Matter::Latency => "latency",
+            Matter::Bandwidth => "bandwidth",
+            Matter::Files => "files",
+            Matter::OneSided => "one-sided",
+            Matter::Inside => "MPI itself",
+            Matter::LeakedRequests => "leaked requests",
+            Matter::LeakedObjects => "leaked objects",
+            Matter::Crowded { .. } => "crowded",
+            Matter::Queued => "no processor",
+            Matter::Paused => "recording paused",
+            Matter::SlowRank if self.nodes(&Self::culprits(f)).is_empty() => "slow rank",
+            Matter::SlowRank => "slow node",
+            Matter::Serialised => "serialised",
+            Matter::LateEnd => "late end",
+        }
+    }
+
     /// Findings, one a row.
     pub(super) fn table(&self, findings: &[Finding]) -> Table {
         let first = [
@@ -29,25 +52,6 @@ impl Words<'_> {
         let last = [Column::left("sure", "sure"), Column::left("share of", "share_of")];
         let columns = first.into_iter().chain(NUMBERS).chain(last).collect();
         let row = |((f, cause), few): ((&Finding, Option<&Cause>), Option<Few>)| {
-            let kind = match f.matter {
-                Matter::Wait(_) if f.noise.is_some() => "noise",
-                Matter::Wait(kind) => kind.name(),
-                Matter::Polling => "polling",
-                Matter::Latency => "latency",
-                Matter::Bandwidth => "bandwidth",
-                Matter::Files => "files",
-                Matter::OneSided => "one-sided",
-                Matter::Inside => "MPI itself",
-                Matter::LeakedRequests => "leaked requests",
-                Matter::LeakedObjects => "leaked objects",
-                Matter::Crowded { .. } => "crowded",
-                Matter::Queued => "no processor",
-                Matter::Paused => "recording paused",
-                Matter::SlowRank if self.nodes(&Self::culprits(f)).is_empty() => "slow rank",
-                Matter::SlowRank => "slow node",
-                Matter::Serialised => "serialised",
-                Matter::LateEnd => "late end",
-            };
             let excess = f.excess.map(|e| e.at.place);
             let culprit = cause.map(|c| c.place).or(excess).or(f.culprits.first().map(|(at, _)| at.place));
             let numbers = |ranks: &[u32]| ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
@@ -70,7 +74,7 @@ impl Words<'_> {
             };
             let others = cause.map_or(0, |c| c.places.saturating_sub(1));
             let first = [
-                Cell::text(kind),
+                Cell::text(self.kind(f)),
                 Cell::ns(f.cost.into()),
                 self.share(f),
                 Cell::text(numbers(&Self::culprits(f))),
