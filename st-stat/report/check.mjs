@@ -147,6 +147,29 @@ async function paths(page, trace) {
   check("all call paths are shown again", (await boxes()).length === all.length);
 }
 
+/** Who computes most of many ranks has a row of its own; and where ranks share rows, fewer do where few are looked at. */
+async function many(page) {
+  const { count, group } = await page.evaluate(() => timelineView.data.levels);
+  if (count <= 32) return;
+  const alone = await page.evaluate(() => timelineView.data.extremes.ranks);
+  const ranks = await page.evaluate(() => {
+    const columns = [...document.querySelectorAll("main > section")].flatMap((s) => [...s.querySelectorAll("tr")]);
+    const value = (row, key) => Number(row.querySelector(`[data-key=${key}]`)?.dataset.value);
+    return columns.map((row) => [value(row, "rank"), value(row, "computation_ns")]).filter(([rank, ns]) => Number.isFinite(rank) && Number.isFinite(ns));
+  });
+  const most = ranks.reduce((a, b) => (b[1] > a[1] ? b : a), [0, -1])[0];
+  if (ranks.length >= count) check("who computes most has a row of its own", alone.includes(most), `rank ${most} is not among ${alone}`);
+  if (group === 1) return;
+  const said = () => page.$eval("section:not(.hidden) .timeline .note", (e) => e.textContent);
+  await page.evaluate(() => (location.hash = "#timeline"));
+  await page.evaluate(() => timelineView.show({ ...timelineView.whole(null), first: 0, last: 20 }));
+  await new Promise((done) => setTimeout(done, 300));
+  check("few ranks of many do not share rows", !(await said()).includes(`sums per ${group} ranks`), await said());
+  await page.evaluate(() => timelineView.show(timelineView.whole(null)));
+  await new Promise((done) => setTimeout(done, 300));
+  check("it is said that ranks share rows", (await said()).includes("share"), await said());
+}
+
 async function keyboard(page, views) {
   for (let i = 0; i < views.length; i++) {
     await page.keyboard.press(String(i + 1));
@@ -218,6 +241,7 @@ for (let i = 0; i + 2 < three.length; i += 3) {
   const compared = await numbers(page, trace, against, views);
   await sentences(page, trace, against, views);
   if (views.includes("sites")) await paths(page, trace);
+  if (views.includes("timeline")) await many(page);
   await keyboard(page, views);
   const slow = views.includes("timeline") ? await frames(page) : { ms: 0, name: "none" };
   check(`${name}: frames while zooming`, slow.ms <= 16, `script and layout take ${slow.ms.toFixed(1)} ms in 95 % of frames (${slow.name})`);

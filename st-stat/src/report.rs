@@ -5,6 +5,7 @@ mod all;
 mod bands;
 mod data;
 mod detail;
+mod extremes;
 mod follow;
 mod going;
 mod groups;

@@ -104,6 +104,10 @@ export interface Timeline {
   origin_ns: number;
   places: Place[];
   levels: Levels;
+  /** Of many ranks those at the ends, a row each. */
+  extremes: Levels | null;
+  /** Rows of fewer ranks than those of `levels`, in fewer columns. */
+  fine: Levels | null;
   nodes: Groups | null;
   clusters: Groups | null;
   windows: Window[];

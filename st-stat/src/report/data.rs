@@ -163,6 +163,10 @@ pub(super) struct Timeline {
     /// Functions at call sites, by the numbers that calls have.
     pub(super) places: Vec<CallPlace>,
     pub(super) levels: Levels,
+    /// Of many ranks those that are waited for, compute or wait most, or compute least, a row each.
+    pub(super) extremes: Option<Levels>,
+    /// Rows of fewer ranks, or single ones, where those of `levels` are of several, in fewer columns.
+    pub(super) fine: Option<Levels>,
     pub(super) nodes: Option<Groups>,
     /// Those that the trace has.
     pub(super) clusters: Option<Groups>,

@@ -126,14 +126,14 @@ fn late_end(analysis: &Analysis, number: usize, finding: &Finding) -> Option<Spo
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use st_explain::analyse_all;
     use st_kernels::{Kernel, Options, Slow, Unfit, paper};
     use st_model::section::Section;
 
     use super::*;
 
-    fn analysis(kernel: Kernel, ranks: u32, slow: &[Slow]) -> Option<Analysis> {
+    pub(in crate::report) fn analysis(kernel: Kernel, ranks: u32, slow: &[Slow]) -> Option<Analysis> {
         let options = Options { steps: Some(20), ..Options::default() };
         let mut sections = Vec::new();
         let plan = paper::Plan::new(slow, kernel, &options, ranks, 1).ok()?;

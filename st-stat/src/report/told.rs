@@ -14,7 +14,7 @@ use st_model::steps::{Budget, Exceeded};
 use super::bands::Cuts;
 use super::data::{CallPlace, Columns, Report, Timeline};
 use super::room::Room;
-use super::{detail, groups, pairs, ranks, spots, stacks, structure};
+use super::{detail, extremes, groups, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::ended::Running;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, paid, ranks_table};
@@ -214,6 +214,7 @@ impl Told {
             },
         };
         let most = Most { columns: columns(analysis), ..room.levels() };
+        let levels = levels::of(analysis, most);
         let fits = self.path.len() <= room.stays;
         let stays = self.path.iter().filter(|_| fits);
         Ok(Timeline {
@@ -222,7 +223,9 @@ impl Told {
             run_ns: saturate(analysis.run()),
             origin_ns: self.origin,
             places: self.places.iter().zip(&named).map(place).collect(),
-            levels: levels::of(analysis, most),
+            extremes: extremes::levels(analysis, findings, most),
+            fine: extremes::fine(analysis, levels.group, most),
+            levels,
             nodes: groups::of(analysis, self.nodes.clone(), most),
             clusters: self.clusters.clone().and_then(|clusters| groups::of(analysis, clusters, most)),
             windows,
