@@ -28,7 +28,7 @@ iterations of the outermost loops and phases of MPI_Pcontrol, as st-stat phases 
 instead of time. With --against a view of the changes since \
 another run has what st-stat diff --time finds. The last view is about the trace itself: its bytes by st-stat sizes (of a trace in one file), \
 the tools that made it, messages that arrive before they were sent by st-stat violations (if --against names the trace of the same run before st-sync, \
-also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page. Of each table the first 100 rows are printed.
+also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page. For looking for waits each byte of the file pays 64 steps here (--max-steps); of a trace that takes more the page has only what is told of the whole run, and says so. Of each table the first 100 rows are printed.
 
 Following: With --follow the page is that of a program that runs, made anew every few seconds of the journals that st-record's ranks write anyway: of all calls that have \
 returned. It says up to which time and of how many ranks it is; a browser that shows it loads it again by itself, at the same view, unless \

@@ -142,7 +142,7 @@ impl Told {
         let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);
         Ok(Self {
             program: whole.header.command(),
-            without: without(NO_TIMES, &whole.header),
+            without: explained.too_long.map_or_else(|| without(NO_TIMES, &whole.header), too_long),
             lacks,
             summary: facts.table(),
             findings,
@@ -254,6 +254,11 @@ fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<Rank
     Ok(Some(RankGroups::clusters(sections, clusters::by_asked(&whole.provenance))))
 }
 
+/// What is said where there are so many calls that waits are not looked for.
+fn too_long(exceeded: Exceeded) -> String {
+    format!("there are no findings, no waits and no timeline, only sums of the whole run: {exceeded}")
+}
+
 /// Characters of names in a sentence, at most.
 const SENTENCE: usize = 200;
 
@@ -281,6 +286,8 @@ fn lacking(explained: &Explained) -> Vec<String> {
              where few differ, else means of many ranks (st-merge --keep-columns keeps times)"
                 .to_owned(),
         );
+    } else if let Some(exceeded) = explained.too_long {
+        lacks.push(too_long(exceeded));
     } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
         lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
     } else if explained.analysis.is_none() {

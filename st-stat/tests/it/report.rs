@@ -10,9 +10,10 @@ use clap::Parser as _;
 use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
 use st_model::calls::names;
+use st_model::header::Header;
 use st_model::section::{Ended, NO_SYM, Section};
 use st_reduce::merge::merge;
-use st_stream::{ReadOptions, WriteOptions};
+use st_stream::{ReadOptions, Trace, WriteOptions};
 
 /// Bytes that a page may have.
 const MOST: usize = 5_000_000;
@@ -485,6 +486,40 @@ fn calls_that_take_too_many_steps_are_left_out_and_said_to_be() {
 fn iterations_are_paid_for_as_waits_are() {
     let page = report(kernel(Kernel::Workers, 5, 40), &["--max-steps", "2000"]);
     assert!(!page["findings"].is_null() && !page["iterations"].is_null(), "{}", page["lacks"]);
+}
+
+/// So few bytes stand for so many calls that waits are not looked for in them: all else is there, and the page says it.
+#[test]
+fn a_run_of_too_many_calls_has_a_page_of_its_sums() {
+    let of = |me| {
+        let mut rank = Rank::new(me, 2);
+        rank.call(names::MPI_Init, "main", &[], (0, 1_000));
+        for i in 1..200_000 {
+            rank.call(names::MPI_Barrier, "work", &[0], (i * 10_000, i * 10_000 + 1_000));
+        }
+        rank.call(names::MPI_Finalize, "main", &[], (2_000_000_000, 2_000_001_000));
+        rank.finish("host")
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let stream = dir.path().join("app.st");
+    let header = Header { world: 2, ..Header::default() };
+    let trace = Trace { header, sections: [0, 1].map(of).into(), ..Trace::default() };
+    let file = std::fs::File::create(&stream).unwrap();
+    st_stream::write(&trace, file, WriteOptions::FILE).unwrap();
+    let of =
+        |options: &[&str]| held(&run(&[&["report"], options, &[stream.to_str().unwrap()]].concat()).unwrap());
+    let page = of(&["--max-steps", "1000000"]);
+    let bytes = std::fs::metadata(&stream).unwrap().len();
+    assert!(page["timeline"].is_null() && page["findings"].is_null(), "{bytes} bytes");
+    assert!(!table(&page["sites"]).is_empty() && !table(&page["ranks"]).is_empty());
+    let lacks = page["lacks"].as_array().unwrap();
+    let said = |what: &str| lacks.iter().any(|l| l.as_str().unwrap().contains(what));
+    assert!(
+        said("there are no findings, no waits and no timeline, only sums of the whole run: "),
+        "{lacks:?}"
+    );
+    assert!(said("--max-steps"), "{lacks:?}");
+    assert!(!of(&[])["timeline"].is_null());
 }
 
 /// Streams of all kinds that real programs left: none is too odd for a page.
