@@ -100,11 +100,11 @@ async function sentences(page, trace, against, views) {
   if (why) {
     const items = await texts(".findings li");
     for (const [i, row] of why.entries()) {
-      const said = `, ${String(row.sites).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} call sites, most at ${row.where}`;
       const item = items[i] ?? "it is not there";
-      if (row.sites > 1) check(`finding ${i} is of many call sites`, item.includes(said), item);
-      else check(`finding ${i} is of one call site`, !item.includes("call sites, most at"), item);
+      check(`finding ${i} says what st-stat why says`, item.includes(row.what) && item.includes(row.told), item);
     }
+    const linked = await page.$$eval(".findings li", (all) => all.filter((li) => li.querySelector("a.show")).length);
+    check("each finding has a link", linked === why.length, `${linked} of ${why.length}`);
     const well = (await texts(".findings > p")).join(" ");
     check("all is well", well.includes("All is well") === (why.length === 0 && lacks.length === 0), well);
     check("nothing of what is there", well.includes("Nothing of what is there") === (why.length === 0 && lacks.length > 0), well);
@@ -145,6 +145,29 @@ async function paths(page, trace) {
   await page.keyboard.press("Enter");
   await new Promise((done) => setTimeout(done, 300));
   check("all call paths are shown again", (await boxes()).length === all.length);
+}
+
+/** Who computes most of many ranks has a row of its own; and where ranks share rows, fewer do where few are looked at. */
+async function many(page) {
+  const { count, group } = await page.evaluate(() => timelineView.data.levels);
+  if (count <= 32) return;
+  const alone = await page.evaluate(() => timelineView.data.extremes.ranks);
+  const ranks = await page.evaluate(() => {
+    const columns = [...document.querySelectorAll("main > section")].flatMap((s) => [...s.querySelectorAll("tr")]);
+    const value = (row, key) => Number(row.querySelector(`[data-key=${key}]`)?.dataset.value);
+    return columns.map((row) => [value(row, "rank"), value(row, "computation_ns")]).filter(([rank, ns]) => Number.isFinite(rank) && Number.isFinite(ns));
+  });
+  const most = ranks.reduce((a, b) => (b[1] > a[1] ? b : a), [0, -1])[0];
+  if (ranks.length >= count) check("who computes most has a row of its own", alone.includes(most), `rank ${most} is not among ${alone}`);
+  if (group === 1) return;
+  const said = () => page.$eval("section:not(.hidden) .timeline .note", (e) => e.textContent);
+  await page.evaluate(() => (location.hash = "#timeline"));
+  await page.evaluate(() => timelineView.show({ ...timelineView.whole(null), first: 0, last: 20 }));
+  await new Promise((done) => setTimeout(done, 300));
+  check("few ranks of many do not share rows", !(await said()).includes(`sums per ${group} ranks`), await said());
+  await page.evaluate(() => timelineView.show(timelineView.whole(null)));
+  await new Promise((done) => setTimeout(done, 300));
+  check("it is said that ranks share rows", (await said()).includes("share"), await said());
 }
 
 async function keyboard(page, views) {
@@ -218,6 +241,7 @@ for (let i = 0; i + 2 < three.length; i += 3) {
   const compared = await numbers(page, trace, against, views);
   await sentences(page, trace, against, views);
   if (views.includes("sites")) await paths(page, trace);
+  if (views.includes("timeline")) await many(page);
   await keyboard(page, views);
   const slow = views.includes("timeline") ? await frames(page) : { ms: 0, name: "none" };
   check(`${name}: frames while zooming`, slow.ms <= 16, `script and layout take ${slow.ms.toFixed(1)} ms in 95 % of frames (${slow.name})`);

@@ -13,7 +13,7 @@ use st_model::num::{Exact, saturate};
 use st_model::rank_times::{OtherThreads, RankTime, other_threads, rank_times, totals};
 use st_model::section::{Section, Symbol};
 use st_model::sites::CallSites;
-use st_model::steps::Budget;
+use st_model::steps::{Budget, Exceeded};
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs};
 use crate::calls::function;
@@ -36,6 +36,8 @@ pub(crate) struct Explained {
     pub(crate) analysis: Option<Analysis>,
     /// What has been kept of exact times that are not there any more.
     pub(crate) kept: Option<Kept>,
+    /// Waits are not looked for in exact times that are there: that would take more steps than are allowed.
+    pub(crate) too_long: Option<Exceeded>,
 }
 
 /// Steps for which a call stands: where all happens at one moment it takes some 200 bytes of memory, 300 where a prediction is
@@ -52,7 +54,7 @@ enum Otherwise {
     Nothing,
     /// What has been kept of them; the same.
     Kept,
-    /// What has been kept of them, and all else.
+    /// What has been kept of them, and all else, also where looking for waits would take too long.
     AllElse,
 }
 
@@ -65,6 +67,15 @@ pub(crate) fn paid(whole: &Whole, steps: &Steps) -> Budget {
     let budget = steps.budget();
     budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 2));
     budget
+}
+
+/// Pays for looking for waits, or says that it would take too long. For all that there is to tell each byte pays for more.
+fn spent(whole: &Whole, sections: &[Section], steps: &Steps, otherwise: Otherwise) -> Result<(), Exceeded> {
+    let budget = paid(whole, steps);
+    if otherwise == Otherwise::AllElse {
+        budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 6));
+    }
+    sections.iter().try_for_each(|section| budget.spend(section, None, CALLS))
 }
 
 impl Explained {
@@ -97,7 +108,7 @@ impl Explained {
         analyse: impl FnOnce(&[Section], Tell<'_>) -> Result<(Analysis, T), st_model::project::Error>,
     ) -> Result<(Self, Option<T>)> {
         let Explaining { inputs, input, talk, .. } = of;
-        let (mut whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
+        let (whole, sections): (Whole, Vec<Section>) = input::sections(inputs, input, talk)?;
         if !whole.complete {
             talk.warn(input::NAME, "what the stream lacks is not explained");
         }
@@ -110,6 +121,9 @@ impl Explained {
             let what = "ended early: what they did after their last call, or in one that did not return, is not counted";
             talk.warn(input::NAME, format!("{} {what}", counted(ended, "rank")));
         }
+        let mut found =
+            Self { whole, sections, crowded, queued, running, analysis: None, kept: None, too_long: None };
+        let Self { whole, sections, .. } = &mut found;
         let budget = input.steps.budget();
         let kept = whole
             .explanation
@@ -126,32 +140,27 @@ impl Explained {
                     format!("{} rows of waits are of kinds that a newer st knows: left out", kept.unknown),
                 );
             }
-            return Ok((
-                Self { whole, sections, crowded, queued, running, analysis: None, kept: Some(kept) },
-                None,
-            ));
+            return Ok((Self { kept: Some(kept), ..found }, None));
         }
         let histograms = sections.iter().any(|s| s.histograms().next().is_some());
-        if !sections.iter().any(Section::has_times) || (histograms && otherwise == Otherwise::AllElse) {
-            sections.iter().try_for_each(|s| budget.spend_rows(s))?;
-            return Ok((
-                Self { whole, sections, crowded, queued, running, analysis: None, kept: None },
-                None,
-            ));
-        }
-        if histograms {
+        let timed = sections.iter().any(Section::has_times);
+        if histograms && timed && otherwise != Otherwise::AllElse {
             bail!("{HISTOGRAMS}");
         }
-        let budget = paid(&whole, &input.steps);
-        sections.iter().try_for_each(|s| budget.spend(s, None, CALLS))?;
-        let progress = explaining(&sections, talk);
-        let (analysis, more) = analyse(&sections, &|n| progress.advance(n))?;
+        let looked = timed && !histograms;
+        let too_long = match looked.then(|| spent(whole, sections, &input.steps, otherwise)) {
+            Some(Err(exceeded)) if otherwise == Otherwise::AllElse => Some(exceeded),
+            spent => spent.transpose()?.and(None),
+        };
+        if !looked || too_long.is_some() {
+            sections.iter().try_for_each(|s| budget.spend_rows(s))?;
+            return Ok((Self { too_long, ..found }, None));
+        }
+        let progress = explaining(sections, talk);
+        let (analysis, more) = analyse(sections, &|n| progress.advance(n))?;
         drop(progress);
         remark(&analysis, &whole.header.clock, talk);
-        Ok((
-            Self { whole, sections, crowded, queued, running, analysis: Some(analysis), kept: None },
-            Some(more),
-        ))
+        Ok((Self { analysis: Some(analysis), ..found }, Some(more)))
     }
 
     /// What is found, or has been kept.

@@ -167,7 +167,7 @@ fn add(row: usize, to: &mut [u64], of: &mut [u64]) {
 pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
     let ranks: Vec<u32> = analysis.ranks.iter().map(|r| r.rank).collect();
     let group = ranks.len().div_ceil(most_of.rows.max(1)).max(1);
-    let mut all = sums(analysis, ranks.len().div_ceil(group), &|rank| rank / group, most_of);
+    let mut all = sums(analysis, ranks.len().div_ceil(group), &|rank| Some(rank / group), most_of);
     if group == 1 {
         all.most.clear();
     }
@@ -176,7 +176,12 @@ pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
 
 /// The same with rows of any ranks: `row_of` has the row of each rank of the analysis, in its order. *Cost:* O(calls + cells).
 pub(crate) fn by(analysis: &Analysis, rows: usize, row_of: &[usize], most_of: Most) -> Levels {
-    sums(analysis, rows, &|rank| row_of.get(rank).copied().unwrap_or_default(), most_of)
+    sums(analysis, rows, &|rank| Some(row_of.get(rank).copied().unwrap_or_default()), most_of)
+}
+
+/// The same with a row for each of some ranks, by their numbers in the analysis, ascending. *Cost:* O(calls of these + cells).
+pub(crate) fn some(analysis: &Analysis, chosen: &[usize], most_of: Most) -> Levels {
+    sums(analysis, chosen.len(), &|rank| chosen.binary_search(&rank).ok(), most_of)
 }
 
 /// At most so many columns for a time, ns, and how wide each is: no more than reach to its end, since none is narrower than 1 ns.
@@ -185,8 +190,8 @@ fn columns(span: u64, most: usize) -> (usize, i64) {
     (saturate(span.div_ceil(ns).max(1)), saturate(ns))
 }
 
-/// Sums of rows, by the number of a rank's row.
-fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> usize, most_of: Most) -> Levels {
+/// Sums of rows, by the number of a rank's row, if it has one.
+fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> Option<usize>, most_of: Most) -> Levels {
     let (from, until) = most_of.window.unwrap_or_else(|| (0, saturate(analysis.run())));
     let most_columns = (most_of.cells / rows.max(1)).clamp(1, most_of.columns.max(1));
     let span_ns = saturate(until.saturating_sub(from));
@@ -201,7 +206,7 @@ fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> usize, most_
     let mut threads = analysis.threads().peekable();
     let mut one = vec![0; columns];
     for (i, of) in analysis.ranks.iter().enumerate() {
-        let row = row_of(i);
+        let Some(row) = row_of(i) else { continue };
         while threads.next_if(|t| t.rank() < of.rank).is_some() {}
         if let Some(thread) = threads.next_if(|t| t.rank() == of.rank) {
             let mut last = of.begin;

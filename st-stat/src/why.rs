@@ -1,5 +1,6 @@
 //! What makes a program slow: findings, most costly first.
 
+mod numbers;
 mod rows;
 mod words;
 

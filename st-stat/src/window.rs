@@ -14,6 +14,9 @@ use crate::untimed::{NO_TIMES, without};
 /// If there are no exact times, or one is not of the run.
 pub(crate) fn asked(explained: &Explained, windows: &[(f64, f64)]) -> Result<(i64, Vec<(i64, i64)>)> {
     let Some(analysis) = &explained.analysis else {
+        if let Some(exceeded) = explained.too_long.filter(|_| !windows.is_empty()) {
+            bail!("--window: {exceeded}");
+        }
         if !windows.is_empty() {
             bail!("--window: {}", without(NO_TIMES, &explained.whole.header));
         }

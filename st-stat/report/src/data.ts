@@ -1,6 +1,6 @@
 // What a page holds, as st-stat/src/report/data.rs writes it, which says what each part means. Times are ns.
 
-export const FORM = 1;
+export const FORM = 2;
 
 export type Value = number | string | boolean | null;
 
@@ -84,8 +84,9 @@ export interface Spot {
   from_ns: number;
   to_ns: number;
   rank: number;
-  for_rank: number;
-  wait_ns: number;
+  /** None, if it is a call's own time. */
+  for_rank: number | null;
+  ns: number;
 }
 
 /** Nodes, or clusters, as rows. */
@@ -103,6 +104,10 @@ export interface Timeline {
   origin_ns: number;
   places: Place[];
   levels: Levels;
+  /** Of many ranks those at the ends, a row each. */
+  extremes: Levels | null;
+  /** Rows of fewer ranks than those of `levels`, in fewer columns. */
+  fine: Levels | null;
   nodes: Groups | null;
   clusters: Groups | null;
   windows: Window[];

@@ -1,14 +1,33 @@
-// What costs most, in the words of st-stat why, with links to where it shows.
+// What costs most, in the words of st-stat why, all its numbers among them, with links to where it shows.
 
 import { Report, column, number } from "./data";
-import { button, el } from "./dom";
-import { count, duration, exact, percent, ranks } from "./format";
+import { el } from "./dom";
+import { duration, exact, percent } from "./format";
+import * as route from "./route";
 
 /** Findings that stand above the timeline; the others are below it. */
 const FIRST = 4;
 
+/** What is about ranks, not about calls. */
+const OF_RANKS = ["crowded", "no processor", "recording paused", "late end"];
+
+/** Where a finding shows: when it costs most, its call sites, and its ranks. */
+function links(report: Report, row: number): HTMLElement[] {
+  const of = (key: string): string => String(column(report.findings, key)?.[row] ?? "");
+  const link = (text: string, view: string, state: Record<string, string>): HTMLElement => el("a", { class: "show", href: route.text({ view, of: state }) }, text);
+  const made: HTMLElement[] = [];
+  if (report.timeline?.spots.some((spot) => spot.finding === row)) made.push(link("show in the timeline", "timeline", { finding: String(row) }));
+  const [kind, where] = [of("kind"), of("where")];
+  if (report.sites && !["", "(others)"].includes(where) && !OF_RANKS.includes(kind)) {
+    made.push(link("call site", "sites", { find: where }));
+  }
+  if (OF_RANKS.includes(kind)) made.push(link("ranks", "ranks", { sort: "time_ns", up: "0" }));
+  else if (of("victims") !== "0") made.push(link("ranks", "ranks", { sort: column(report.ranks, "rank") ? "computation_ns" : "computation_most_ns", up: "0" }));
+  return made;
+}
+
 /** The most costly findings, and the others. */
-export function findings(report: Report, go: (finding: number) => void): [HTMLElement, HTMLElement | null] {
+export function findings(report: Report): [HTMLElement, HTMLElement | null] {
   const table = report.findings;
   const root = el("div", { class: "findings" });
   if (!table) {
@@ -22,23 +41,10 @@ export function findings(report: Report, go: (finding: number) => void): [HTMLEl
   const well = report.lacks.length === 0 ? "All is well: nothing costs more than 1 % of the time." : "Nothing of what is there costs more than 1 % of the time.";
   if (what.length === 0) root.append(el("p", {}, well));
   const of = (key: string, row: number): string => String(column(table, key)?.[row] ?? "");
-  // Some are wherever ranks are, some of many call sites of one function.
-  const where = (row: number): string => {
-    const at = of("where", row);
-    if (["", "(others)"].includes(at)) return "wherever ranks are";
-    const sites = number(table, "sites", row) ?? 1;
-    return sites > 1 ? `at ${at.split(" ", 1)[0]}, ${count(sites)} call sites, most at ${at}` : `at ${at}`;
-  };
   const [list, others] = [el("ol"), el("ol")];
   what.forEach((text, row) => {
     const cost = number(table, "cost_ns", row) ?? 0;
     const share = number(table, "share_percent", row) ?? 0;
-    const spot = report.timeline?.spots.some((s) => s.finding === row);
-    const cause = of("cause", row);
-    const part = number(table, "cause_percent", row);
-    const many = of("cause_ranks", row).includes(" ");
-    const does = cause === "computation" ? (many ? "compute longer before" : "computes longer before") : many ? "take longer in" : "takes longer in";
-    const due = cause ? `${part ?? 0} % of it since ${ranks(of("cause_ranks", row))} ${does} ${of("place", row)}` : "";
     const number_of = (value: number, key: string, shown: string): HTMLElement =>
       el("span", { class: "cost", "data-key": key, "data-value": String(value), title: exact(key, value) }, shown);
     (row < FIRST ? list : others).append(
@@ -51,8 +57,8 @@ export function findings(report: Report, go: (finding: number) => void): [HTMLEl
           {},
           cost > 0 && number_of(share, "share_percent", `${share.toFixed(1)} %`),
           cost > 0 && number_of(cost, "cost_ns", duration(cost)),
-          `${where(row)}${due ? `; ${due}` : ""} (${of("sure", row)}) `,
-          spot && button("show in the timeline", () => go(row), { class: "small" }),
+          `${of("told", row)} `,
+          ...links(report, row),
         ),
       ),
     );

@@ -61,17 +61,3 @@ export function shown(key: string, value: unknown): string {
 export function exact(key: string, value: unknown): string {
   return typeof value === "number" ? `${value} ${unit(key)}`.trim() : String(value ?? "");
 }
-
-/** Numbers of ranks, ascending with blanks between them, as `ranks 0-3, 8`; no more than so many parts. */
-export function ranks(list: string, most = 8): string {
-  const numbers = list.split(" ").map(Number);
-  const parts: string[] = [];
-  for (let i = 0; i < numbers.length; ) {
-    let end = i;
-    while (end + 1 < numbers.length && numbers[end + 1] === numbers[end] + 1) end++;
-    parts.push(end > i + 1 ? `${numbers[i]}-${numbers[end]}` : numbers.slice(i, end + 1).join(", "));
-    i = end + 1;
-  }
-  const cut = parts.length > most ? [...parts.slice(0, most), "…"] : parts;
-  return `${numbers.length === 1 ? "rank" : "ranks"} ${cut.join(", ")}`;
-}

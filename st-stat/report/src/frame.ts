@@ -3,6 +3,7 @@
 import { Timeline } from "./data";
 import { colour } from "./dom";
 import { duration, moment } from "./format";
+import { Rows } from "./rows";
 import { Scene, firstAfter, meetingsIn, messagesIn, middle } from "./scene";
 
 /** Room for numbers of ranks, and for times above the rows, in CSS pixels. */
@@ -109,6 +110,30 @@ export function axes(frame: Frame): void {
   context.textAlign = "left";
 }
 
+/** Numbers of ranks that stand by themselves, from a height on, each so high; and where they are among the others. */
+export function alone(frame: Frame, [from, high]: [number, number], rows: Rows): void {
+  const { context, height, top, rowOf } = frame;
+  const y = down(frame);
+  context.save();
+  context.font = "bold 12px system-ui, sans-serif";
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  context.fillStyle = colour("ink");
+  rows.levels.ranks.forEach((rank, row) => {
+    context.fillText(rows.label(row), LEFT - 6, from + (row + 0.5) * high);
+    const at = rowOf.get(rank);
+    if (at === undefined) return;
+    const where = y(at + 0.5);
+    if (where < top || where > height) return;
+    context.beginPath();
+    context.moveTo(LEFT - 5, where - 4);
+    context.lineTo(LEFT - 5, where + 4);
+    context.lineTo(LEFT, where);
+    context.fill();
+  });
+  context.restore();
+}
+
 /** Windows of single calls and findings above the rows of the whole run; if wished, circles on the ranks that wait. */
 export function marks(frame: Frame, circles: boolean): void {
   const { context, data, top } = frame;
@@ -144,8 +169,8 @@ export function over(frame: Frame, thin: boolean, line: Path2D): void {
   context.rect(LEFT, top, width - LEFT, height - top);
   context.clip();
   context.lineJoin = "round";
-  if (thin) context.globalAlpha = 0.85;
-  const strokes: [string, number][] = thin ? [["path", 1.3]] : [["ground", 4], ["path", 2]];
+  if (thin) context.globalAlpha = 0.6;
+  const strokes: [string, number][] = thin ? [["path", 1]] : [["ground", 3], ["path", 1.5]];
   for (const [name, wide] of strokes) {
     context.strokeStyle = colour(name);
     context.lineWidth = wide;

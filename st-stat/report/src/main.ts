@@ -2,7 +2,7 @@
 
 import { changes } from "./changes";
 import { controls } from "./controls";
-import { Report, Table, column, decode, number } from "./data";
+import { Report, Spot, Table, Timeline, Window, column, decode, number } from "./data";
 import { button, el } from "./dom";
 import { efficiency } from "./efficiency";
 import { findings } from "./findings";
@@ -86,7 +86,16 @@ function seen(of: Record<string, string>, whole: Seen): Seen {
   return { window: whole.window, from: value("from", whole.from), to: value("to", whole.to), first: value("first", whole.first), last: value("last", whole.last) };
 }
 
-function timelineView(report: Report): (View & { go: (finding: number) => void; time: (from: number, to: number) => void }) | null {
+const ranksOf = (spot: Spot): number[] => (spot.for_rank === null ? [spot.rank] : [spot.rank, spot.for_rank]);
+
+/** The window of single calls that has most of a finding's time and all of its ranks; −1, if none has its end. */
+function windowOf(data: Timeline, spot: Spot): number {
+  const part = (w: Window): number => Math.min(w.to_ns, spot.to_ns) - Math.max(w.from_ns, spot.from_ns);
+  const fits = (w: Window): boolean => !w.whole && w.from_ns <= spot.to_ns && w.to_ns >= spot.to_ns && ranksOf(spot).every((rank) => w.lanes.some((l) => l.rank === rank));
+  return data.windows.reduce((best, w, i) => (fits(w) && (best < 0 || part(w) > part(data.windows[best])) ? i : best), -1);
+}
+
+function timelineView(report: Report): (View & { time: (from: number, to: number) => void }) | null {
   const data = report.timeline;
   if (!data) return null;
   const height = (): number => Math.max(260, Math.min(window.innerHeight - 330, 900));
@@ -111,10 +120,10 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
     last = spots.indexOf(spot);
     view.rowsBy("ranks");
     const beside = Math.max((spot.to_ns - spot.from_ns) / 2, 500);
-    const inside = data.windows.findIndex((w) => !w.whole && w.from_ns <= spot.to_ns && w.to_ns >= spot.to_ns && w.lanes.some((l) => l.rank === spot.rank));
+    const inside = windowOf(data, spot);
     const whole = view.whole(inside >= 0 ? inside : null);
     const all = inside >= 0 ? [...new Set(data.windows[inside].lanes.map((l) => l.rank))] : null;
-    const rows = [spot.rank, spot.for_rank].map((rank) => (all ? all.indexOf(rank) : rank)).filter((row) => row >= 0);
+    const rows = ranksOf(spot).map((rank) => (all ? all.indexOf(rank) : rank)).filter((row) => row >= 0);
     const [first, until] = [Math.max(0, Math.min(...rows) - 4), Math.max(...rows) + 5];
     view.show({ ...whole, from: spot.from_ns - beside, to: spot.to_ns + beside, first, last: until });
   };
@@ -125,6 +134,7 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
   const keys = "Arrows move, + and − zoom, < and > change the number of ranks, Home shows all, i the next iteration, p the critical path or not, m sets an end of a ruler where is pointed; drag, wheel and two fingers work, too (wheel with Shift moves, with Ctrl changes the number of ranks).";
   const root = el("section", {}, bar, view.root, el("p", { class: "note keys" }, keys));
   const open = (of: Record<string, string>): void => {
+    if (of.finding !== undefined && spots.some((s) => s.finding === Number(of.finding))) return go(Number(of.finding));
     const window = of.window !== undefined && data.windows[Number(of.window)] ? Number(of.window) : null;
     view.rowsBy(view.choices.find((by) => by === of.rows) ?? "ranks");
     const ends = of.ruler?.split("..").map(Number) ?? [];
@@ -133,15 +143,11 @@ function timelineView(report: Report): (View & { go: (finding: number) => void; 
   };
   // For the script that looks at the page in a browser.
   Object.assign(globalThis, { timelineView: view });
-  return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, go, time: (from, to) => view.go(from, to) };
+  return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, time: (from, to) => view.go(from, to) };
 }
 
-function overview(report: Report, timeline: ReturnType<typeof timelineView>, to: (route: route.Route) => void): View {
-  const go = (finding: number): void => {
-    to({ view: "timeline", of: {} });
-    timeline?.go(finding);
-  };
-  const [first, others] = findings(report, go);
+function overview(report: Report, to: (route: route.Route) => void): View {
+  const [first, others] = findings(report);
   const root = el("section", {}, el("h2", {}, "Why is it slow?"), first);
   if (!report.timeline) {
     if (others) root.append(others);
@@ -160,7 +166,7 @@ function overview(report: Report, timeline: ReturnType<typeof timelineView>, to:
 
 function views(report: Report, to: (route: route.Route) => void): View[] {
   const timeline = timelineView(report);
-  const all: (View | null)[] = [overview(report, timeline, to), timeline];
+  const all: (View | null)[] = [overview(report, to), timeline];
   const state = route.read();
   const of = (name: string): Record<string, string> => (state.view === name ? state.of : {});
   if (report.sites && report.functions) {
@@ -175,7 +181,15 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
       const spread = new TableView(report.spread, { name: "distributions per call site", elsewhere: "st-stat calls --spread", picture });
       tables.push(el("h2", {}, "Distributions"), spread.root);
     }
-    all.push({ name: "sites", title: "Call sites", root: el("section", {}, ...tables), open: (at) => paths?.open(at.path ?? "") });
+    all.push({
+      name: "sites",
+      title: "Call sites",
+      root: el("section", {}, ...tables),
+      open: (at) => {
+        paths?.open(at.path ?? "");
+        sites.open(at);
+      },
+    });
   }
   const bars = rankBars(report.ranks);
   const ranks = tabular("ranks", report.ranks, "time per rank", "st-stat ranks --format csv", of("ranks"));
@@ -185,7 +199,7 @@ function views(report: Report, to: (route: route.Route) => void): View[] {
     bars.draw();
     grid?.draw();
   };
-  all.push({ name: "ranks", title: "Ranks", root: el("section", {}, el("h2", {}, "Ranks"), bars.root, below), draw });
+  all.push({ name: "ranks", title: "Ranks", root: el("section", {}, el("h2", {}, "Ranks"), bars.root, below), draw, open: (at) => ranks.open(at) });
   if (report.matrix?.from.length === 0) {
     all.push({ name: "messages", title: "Messages", root: el("section", {}, el("h2", {}, "Who talks to whom"), noMessages(number(report.summary, "sent_bytes"))) });
   } else if (report.matrix) {

@@ -33,12 +33,12 @@ function drawn(levels: Levels): Pick<Rows, "levels" | "sums" | "colours"> {
 }
 
 /** Ranks as rows. */
-function rankRows(data: Timeline): Rows {
-  const all = ranks(data.levels);
-  const { group } = data.levels;
+export function rankRows(levels: Levels): Rows {
+  const all = ranks(levels);
+  const { group } = levels;
   return {
     by: "ranks",
-    ...drawn(data.levels),
+    ...drawn(levels),
     count: all.length,
     rowOf: new Map(all.map((rank, row) => [rank, row])),
     label: (row) => count(all[Math.floor(row)]),
@@ -63,7 +63,7 @@ function brief(names: string[]): string[] {
 
 /** All that rows may be. */
 export function allRows(data: Timeline): Rows[] {
-  const all = [rankRows(data)];
+  const all = [rankRows(data.levels)];
   for (const by of ["nodes", "clusters"] as const) {
     const of = data[by];
     if (of) all.push(groupRows(data, by, of));

@@ -13,6 +13,9 @@ const FEW = 10;
 /** Rows that are shown before more are asked for. */
 const SHOWN = 200;
 
+/** Rows that are printed, as the style has it: a browser takes minutes for thousands, and nobody turns so many pages. */
+const PRINTED = 100;
+
 export interface State {
   sort?: string;
   up?: string;
@@ -51,6 +54,7 @@ export class TableView {
   private state: State;
   private readonly body = el("tbody");
   private readonly said = el("p", { class: "note", role: "status" });
+  private readonly printed = el("p", { class: "note printed" });
   private readonly more = button("show more", () => this.show(this.most * 4), { class: "more" });
   private readonly find = el("input", { type: "search", placeholder: "search", "aria-label": "search" });
   private readonly heads: HTMLTableCellElement[] = [];
@@ -79,9 +83,10 @@ export class TableView {
     const caption = el("caption", {}, options.name);
     const inside = el("table", {}, caption, el("thead", {}, head), this.body);
     this.root.append(
-      el("div", { class: "tools" }, table.rows > FEW && this.find, copyButton),
+      el("div", { class: "tools" }, this.find, copyButton),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.name }, inside),
       this.said,
+      this.printed,
       this.more,
     );
     this.fill();
@@ -104,8 +109,19 @@ export class TableView {
     this.options.changed?.(this.state);
   }
 
+  /** Shows what an address asks for; one that asks for nothing leaves it as it is. */
+  open({ sort, up, find }: State): void {
+    if (sort === undefined && find === undefined) return;
+    this.state = { sort, up, find };
+    this.find.value = find ?? "";
+    this.most = SHOWN;
+    this.fill();
+    this.root.scrollIntoView({ block: "nearest" });
+  }
+
   private fill(): void {
     const { sort, up, find } = this.state;
+    this.find.hidden = this.table.rows <= FEW && !find;
     const rows = this.table.columns[0]?.values.length ?? 0;
     this.order = Array.from({ length: rows }, (_, i) => i);
     if (find) {
@@ -139,6 +155,8 @@ export class TableView {
       said.push(`${left} more rows are not on this page (${this.options.elsewhere ?? "st-stat"}); together ${sums.join(", ")}`);
     }
     this.said.textContent = said.join("; ");
+    const all = this.order.length;
+    this.printed.textContent = all > PRINTED ? `of ${all} rows the first ${PRINTED} are printed: the page has ${left > 0 ? `${held} of ${this.table.rows}` : "all"}` : "";
     this.more.hidden = this.order.length <= most;
     this.more.textContent = `show more (${Math.max(0, this.order.length - most)} left)`;
   }

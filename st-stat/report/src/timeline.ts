@@ -5,15 +5,22 @@ import { Band, Timeline } from "./data";
 import { colour, el, fit } from "./dom";
 import { paintCalls, paintSums } from "./fill";
 import { count, duration, moment } from "./format";
-import { Frame, LEFT, Lines, Seen, TOP, across, axes, details, down as downTo, marks, over, rulerLines } from "./frame";
+import { Frame, LEFT, Lines, Seen, TOP, across, alone, axes, details, down as downTo, marks, over, rulerLines } from "./frame";
 import { COLOURS, Painter } from "./paint";
 import { Path, path, pathLine, stayAt } from "./path";
-import { By, ONE, Rows, allRows } from "./rows";
+import { By, ONE, Rows, allRows, rankRows } from "./rows";
 import { Scene, scene } from "./scene";
 import { PARTS } from "./sums";
 import { call, cell } from "./tell";
 
 export type { Seen };
+
+/** Room for a rank that stands by itself above the others, in CSS pixels, and below them all. */
+const ALONE = 15;
+const BELOW = 4;
+
+/** Pixels of a row from which on fewer ranks share one. */
+const FINE = 1.5;
 
 /** Pixels that a stay of the critical path on a rank needs, so that the rows below are seen. */
 const DENSE = 8;
@@ -33,12 +40,17 @@ export class TimelineView {
   readonly canvas = el("canvas", { tabindex: "0" });
   private readonly all: Rows[];
   private shownRows: Rows;
+  /** Rows of fewer ranks each, for who looks at few of them: made when that is first done. */
+  private fine: Rows | undefined;
+  /** Ranks at the ends of many, which have rows of their own. */
+  private readonly extremes: Rows | null;
   private readonly path: Path;
   private readonly bands: Bands;
   /** Where rows begin, in CSS pixels. */
   private readonly top: number;
-  /** Whether the critical path is drawn. */
-  pathShown = true;
+  /** Whether the critical path is drawn; if nothing is said, where it has so much room that rows are seen below it. */
+  private pathAsked: boolean | undefined;
+  private pathDrawn = false;
   /** One or two times that are measured between; of one, to where is pointed. */
   ruler: number[] = [];
   /** The time that is pointed at. */
@@ -48,6 +60,7 @@ export class TimelineView {
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
   private seen: Seen;
   private painter: Painter | undefined;
+  private aloneIn: Painter | undefined;
   private waiting = false;
   private pointers = new Map<number, { x: number; y: number }>();
   private moved = false;
@@ -60,7 +73,8 @@ export class TimelineView {
     this.shownRows = this.all[0];
     this.path = path(data);
     this.bands = new Bands(options.bands ?? [], data.origin_ns);
-    this.top = this.bands.height + TOP;
+    this.extremes = data.extremes && rankRows(data.extremes);
+    this.top = this.bands.height + this.alone + TOP;
     this.scenes = data.windows.map(() => undefined);
     this.seen = this.whole(null);
     const what = `timeline of ${this.shownRows.count} ranks over ${duration(data.run_ns)}`;
@@ -151,10 +165,23 @@ export class TimelineView {
     return all >= 0 && (to - from) / width < this.shownRows.levels.column_ns ? this.scene(all) : null;
   }
 
+  /** How high the rows of single ranks above the others are. */
+  private get alone(): number {
+    return this.extremes ? this.extremes.count * ALONE + BELOW : 0;
+  }
+
+  /** Rows of the whole run as they are drawn: of few ranks where few are seen. */
+  private get level(): Rows {
+    const { data: { fine }, shownRows, seen } = this;
+    if (!fine || shownRows.by !== "ranks") return shownRows;
+    const high = ((this.painter?.height ?? 0) / (seen.last - seen.first)) * fine.group;
+    return high >= FINE ? (this.fine ??= rankRows(fine)) : shownRows;
+  }
+
   /** What rows are called now, and whose they are. */
   private get names(): Pick<Frame, "label" | "ranks" | "rowOf" | "count" | "group" | "of"> {
     const { window } = this.seen;
-    const { label, ranks: listed, rowOf, count, levels, by } = this.shownRows;
+    const { label, ranks: listed, rowOf, count, levels, by } = this.level;
     if (window === null) return { label, ranks: listed, rowOf, count, group: levels.group, of: ONE[by] };
     const { ranks, rowOf: rows } = this.scene(window);
     return { label: (row) => String(ranks[Math.floor(row)]), ranks: () => "", rowOf: rows, count: ranks.length, group: 1, of: "rank" };
@@ -179,7 +206,7 @@ export class TimelineView {
   }
 
   paint(): void {
-    const { width, height, scale } = fit(this.canvas, this.options.height());
+    const { width, height, scale } = fit(this.canvas, this.options.height() + (this.options.small ? this.alone : 0));
     const context = this.canvas.getContext("2d");
     if (!context) return;
     context.setTransform(1, 0, 0, 1, 0, 0);
@@ -192,17 +219,44 @@ export class TimelineView {
     painter.begin();
     const exact = this.exact(w);
     if (exact) paintCalls(painter, exact, this.seen, this.data.run_ns);
-    else paintSums(painter, this.shownRows, this.seen);
+    else paintSums(painter, this.level, this.seen);
     context.putImageData(painter.image, Math.round(LEFT * scale), Math.round(this.top * scale));
+    this.paintAlone(context, w, scale);
     context.setTransform(scale, 0, 0, scale, 0, 0);
     const frame: Frame = { context, width, height, top: this.top, seen: this.seen, data: this.data, ...this.names };
     axes(frame);
     this.bands.draw(frame);
+    if (this.extremes) alone(frame, [this.bands.height, ALONE], this.extremes);
     if (this.seen.window === null) marks(frame, !this.options.small);
     const lines = exact ? details(frame, exact) : { messages: 0, meetings: 0 };
-    const stays = this.pathShown && !this.options.small ? this.paintPath(frame) : 0;
+    const stays = this.pathAsked !== false && !this.options.small ? this.paintPath(frame) : 0;
     rulerLines(frame, this.measured);
     this.say(exact, lines, stays);
+  }
+
+  /** Draws the ranks that stand by themselves: their sums, whatever is below. */
+  private paintAlone(context: CanvasRenderingContext2D, width: number, scale: number): void {
+    const rows = this.extremes;
+    if (!rows) return;
+    const high = Math.max(1, Math.round(rows.count * ALONE * scale));
+    if (this.aloneIn?.width !== width || this.aloneIn.height !== high) this.aloneIn = new Painter(width, high);
+    this.aloneIn.begin();
+    paintSums(this.aloneIn, rows, { ...this.seen, first: 0, last: rows.count });
+    context.putImageData(this.aloneIn.image, Math.round(LEFT * scale), Math.round(this.bands.height * scale));
+  }
+
+  /** The rank that stands by itself at a height, in CSS pixels: its row. */
+  private aloneAt(y: number): number | undefined {
+    const row = Math.floor((y - this.bands.height) / ALONE);
+    return this.extremes && row >= 0 && row < this.extremes.count ? row : undefined;
+  }
+
+  /** Shows the rows about a rank. */
+  private showRank(row: number): void {
+    const rank = this.extremes?.levels.ranks[row];
+    this.rowsBy("ranks");
+    const at = rank === undefined ? undefined : this.names.rowOf.get(rank);
+    if (at !== undefined) this.show({ ...this.seen, first: at - 8, last: at + 9 });
   }
 
   /** The ends of the ruler, the earlier first, as far as they are there. */
@@ -223,7 +277,10 @@ export class TimelineView {
   private paintPath(frame: Frame): number {
     const { from, to, first, last } = this.seen;
     const { rowOf: rows, group, count } = frame;
-    const thin = stayAt(this.path, to) - stayAt(this.path, from) > frame.width / DENSE;
+    const here = Math.min(stayAt(this.path, to) + 1, this.path.rank.length) - stayAt(this.path, from);
+    const thin = here > frame.width / DENSE;
+    this.pathDrawn = !thin || this.pathAsked === true;
+    if (!this.pathDrawn) return -here;
     const down = downTo(frame);
     const row = (rank: number): number | undefined => {
       const at = rows.get(rank);
@@ -239,7 +296,7 @@ export class TimelineView {
 
   private say(exact: Scene | null, { messages, meetings }: Lines, stays: number): void {
     const { from, to } = this.seen;
-    const { group, column_ns: column } = this.shownRows.levels;
+    const { group, rows, count: ranks, column_ns: column } = this.level.levels;
     const parts = [`${duration(to - from)} from ${moment(from + this.data.origin_ns, (to - from) / 1000)}`];
     if (exact) {
       parts.push("single calls");
@@ -253,6 +310,7 @@ export class TimelineView {
       const each = this.by === "ranks" && group > 1 ? `${count(group)} ranks` : ONE[this.by];
       const all = this.by === "ranks" && this.data.windows.some((w) => w.whole);
       parts.push(`sums per ${each} and ${duration(column)}`);
+      if (this.by === "ranks" && group > 1) parts.push(`${count(ranks)} ranks share ${count(rows)} rows${this.data.fine ? ": fewer ranks (>) have more" : ""}`);
       if (all) parts.push("zoom in for single calls");
       else if (this.by !== "ranks") parts.push("rows of ranks have single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
@@ -262,6 +320,7 @@ export class TimelineView {
       const [begin, end] = [a, b].map((time) => moment(time + this.data.origin_ns, (to - from) / 1000));
       parts.push(`ruler: ${duration(Math.round(b - a))} from ${begin} to ${end}`);
     }
+    if (stays < 0) parts.push(`the critical path goes from rank to rank ${count(-stays - 1)} times: zoom in, or press p, to see it`);
     if (stays > 1) parts.push(`the critical path goes from rank to rank ${stays === 2 ? "once" : `${count(stays - 1)} times`}`);
     if (this.data.path_more > 0) parts.push(`the critical path goes from rank to rank ${count(this.data.path_more)} times: too often for this page`);
     const text = parts.join(" · ");
@@ -278,6 +337,7 @@ export class TimelineView {
       { class: "legend" },
       ...PARTS.map((name, i) => (used[i] ? item(name, i) : null)),
       line && el("li", {}, el("span", { class: "swatch path" }), "critical path"),
+      this.extremes && el("li", {}, "above the times: ranks that are waited for, compute or wait most, or compute least"),
       this.bands.count > 0 && el("li", {}, "iteration: 0.5 ", el("span", { class: "scale" }), " 1.5 of the median"),
       this.bands.anySlow && el("li", {}, el("span", { class: "swatch", style: "background: var(--low)" }), "slow iteration"),
     );
@@ -333,8 +393,9 @@ export class TimelineView {
     canvas.addEventListener("pointercancel", (e) => this.pointers.delete(e.pointerId));
     canvas.addEventListener("dblclick", (e) => {
       const at = inside(e);
-      const found = this.band(at);
-      if (found) this.go(found.of.begin_ns[found.i], found.of.end_ns[found.i]);
+      const [found, own] = [this.band(at), at.y < 0 ? this.aloneAt(this.above(at.y)) : undefined];
+      if (own !== undefined) this.showRank(own);
+      else if (found) this.go(found.of.begin_ns[found.i], found.of.end_ns[found.i]);
       else this.zoom(0.4, at.x);
     });
     canvas.addEventListener("keydown", (e) => this.key(e));
@@ -355,6 +416,12 @@ export class TimelineView {
   private tell({ x, y }: { x: number; y: number }): void {
     if (x < 0 || x > 1 || y > 1) return;
     const { from, to, first, last } = this.seen;
+    const own = y < 0 ? this.aloneAt(this.above(y)) : undefined;
+    if (this.extremes && own !== undefined) {
+      const time = from + x * (to - from);
+      this.about.textContent = cell(this.data, this.extremes, [time, own, (to - from) / Math.max(1, this.canvas.width)]);
+      return;
+    }
     if (y < 0) {
       const told = this.bands.tell(this.above(y), from + x * (to - from));
       if (told) this.about.textContent = told;
@@ -365,7 +432,7 @@ export class TimelineView {
     if (this.ruler.length === 1) this.draw();
     const exact = this.exact(this.canvas.width);
     const pixel = (to - from) / Math.max(1, this.canvas.width);
-    const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.shownRows, [time, row, pixel]);
+    const what = exact ? call(this.data, exact, time, row) : cell(this.data, this.level, [time, row, pixel]);
     const on = this.path.rank[stayAt(this.path, time)];
     this.about.textContent = what && on !== undefined ? `${what} · then the critical path is on rank ${on}` : what;
   }
@@ -398,7 +465,7 @@ export class TimelineView {
   }
 
   togglePath(): void {
-    this.pathShown = !this.pathShown;
+    this.pathAsked = !(this.pathDrawn && this.pathAsked !== false);
     this.draw();
   }
 

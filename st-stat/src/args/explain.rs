@@ -30,7 +30,9 @@ Call sites of one function that each cost less than 1 % are told of together, an
 Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks (see share_of); ranks, that are waited for; \
 victims, how many ranks wait, without those that are waited for, too, unless that is most of them; what; cause, \"computation\" or \"call\", that takes longer on cause_ranks than on those that wait, and that \
 cause_percent of the waits are due to (of the 20 most costly findings that are waits); place, of the cause, of several that where most is, and how many others: computation is that before the call there; where, \
-the place of those that wait; sites, how many call sites are told of together; sure; share_of, what share_percent is of.";
+the place of those that wait; sites, how many call sites are told of together; site and place_site, the numbers of the call sites of where and place; for_place and for_site, those that are waited for; most_for_ranks, for whom \
+most_for_percent of it is waited; few_waits of few_of_calls calls, in which few_percent of it is; times, how many waits, calls or computations it is; each_ns of a call; moved_bytes, and bytes_per_second and rank; \
+longer_ns, by how much late or noisy ranks compute longer; noise_ranks and operations; node_ranks on so many processors, without_processor_ns; told, the words that follow in text; sure; share_of, what share_percent is of.";
 
 const DELAYS: &str = "\
 Examples:

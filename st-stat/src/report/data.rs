@@ -8,7 +8,7 @@ use crate::levels::Levels;
 use crate::table::Table;
 
 /// Raised when what is below means something else.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// All of it.
 #[derive(Serialize, Debug)]
@@ -163,6 +163,10 @@ pub(super) struct Timeline {
     /// Functions at call sites, by the numbers that calls have.
     pub(super) places: Vec<CallPlace>,
     pub(super) levels: Levels,
+    /// Of many ranks those that are waited for, compute or wait most, or compute least, a row each.
+    pub(super) extremes: Option<Levels>,
+    /// Rows of fewer ranks, or single ones, where those of `levels` are of several, in fewer columns.
+    pub(super) fine: Option<Levels>,
     pub(super) nodes: Option<Groups>,
     /// Those that the trace has.
     pub(super) clusters: Option<Groups>,
@@ -235,10 +239,10 @@ pub(super) struct Spot {
     pub(super) finding: usize,
     pub(super) from_ns: i64,
     pub(super) to_ns: i64,
-    /// Who waits, and for whom.
+    /// Who waits, and for whom; or who is in a call.
     pub(super) rank: u32,
-    pub(super) for_rank: u32,
-    pub(super) wait_ns: u64,
+    pub(super) for_rank: Option<u32>,
+    pub(super) ns: u64,
 }
 
 /// Iterations of a loop, or phases of one level; of many neighbours are one.

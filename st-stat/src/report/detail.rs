@@ -65,7 +65,7 @@ pub(super) fn windows(
     Ok(all)
 }
 
-/// Twice as long as the wait, and not less than a part of the run.
+/// Twice as long as what is there, and not less than a part of the run.
 fn wide(spot: &Spot, run: i64) -> (i64, i64) {
     let beside = (spot.to_ns.saturating_sub(spot.from_ns) / 2).max(run / PART / 2).max(1000);
     (spot.from_ns.saturating_sub(beside).max(0), spot.to_ns.saturating_add(beside).min(run))
@@ -73,7 +73,7 @@ fn wide(spot: &Spot, run: i64) -> (i64, i64) {
 
 /// Both ranks of a spot, and those with numbers next to theirs.
 fn around(ranks: &[u32], spot: &Spot) -> Vec<u32> {
-    let ends = [spot.rank, spot.for_rank].map(|rank| position(ranks, rank));
+    let ends = [Some(spot.rank), spot.for_rank].map(|rank| position(ranks, rank?));
     let mut chosen: BTreeSet<usize> = ends.into_iter().flatten().collect();
     for far in 1..ranks.len() {
         for at in ends.into_iter().flatten() {
@@ -229,11 +229,11 @@ impl Cut<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use st_explain::analyse_all;
+    use st_explain::{Matter, analyse_all};
     use st_kernels::{Kernel, Options, Slow, Unfit, paper};
     use st_model::section::Section;
 
-    use super::super::longest_waits;
+    use super::super::spots;
     use super::*;
     use crate::levels;
 
@@ -258,7 +258,8 @@ mod tests {
     fn where_there_is_no_room_for_all_calls_there_are_windows_around_findings() {
         let Some(analysis) = analysis() else { unreachable!("the kernel runs") };
         let findings = analysis.findings();
-        let spots = longest_waits::of(&analysis, &findings);
+        let waits: Vec<_> = findings.into_iter().filter(|f| matches!(f.matter, Matter::Wait(_))).collect();
+        let spots = spots::of(&analysis, &waits);
         assert!(!spots.is_empty());
         let room = Room { calls: 300, ..Room::default() };
         let run: i64 = saturate(analysis.run());
@@ -269,7 +270,7 @@ mod tests {
             // The end of the wait is in its window, and both ranks are.
             assert!(window.from_ns <= spot.to_ns && spot.to_ns <= window.to_ns, "{spot:?}");
             let has = |rank| window.lanes.iter().any(|lane| lane.rank == rank);
-            assert!(has(spot.rank) && has(spot.for_rank), "{spot:?}");
+            assert!(has(spot.rank) && spot.for_rank.is_some_and(has), "{spot:?}");
         }
         assert!(windows(&analysis, &[(0, run)], &spots, room).is_err(), "there is no room for all of it");
     }

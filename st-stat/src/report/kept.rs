@@ -77,7 +77,7 @@ fn offsets(sections: &[Section]) -> Table {
 
 /// Messages that arrive before they were sent, in all and by pair of ranks; or why they are not known.
 fn compared(args: &ReportArgs, explained: &Explained) -> Result<(Option<[Table; 2]>, Option<String>)> {
-    if explained.analysis.is_none() {
+    if explained.analysis.is_none() && explained.too_long.is_none() {
         return Ok((
             None,
             Some("the trace holds no exact times that messages could be compared with".into()),

@@ -14,7 +14,7 @@ use st_model::steps::{Budget, Exceeded};
 use super::bands::Cuts;
 use super::data::{CallPlace, Columns, Report, Timeline};
 use super::room::Room;
-use super::{detail, groups, longest_waits, pairs, ranks, stacks, structure};
+use super::{detail, extremes, groups, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::ended::Running;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, paid, ranks_table};
@@ -142,7 +142,7 @@ impl Told {
         let calls = known.then(|| [calls::functions(&sections), calls::sites(&sections, false, sites)]);
         Ok(Self {
             program: whole.header.command(),
-            without: without(NO_TIMES, &whole.header),
+            without: explained.too_long.map_or_else(|| without(NO_TIMES, &whole.header), too_long),
             lacks,
             summary: facts.table(),
             findings,
@@ -197,7 +197,7 @@ impl Told {
 
     fn timeline(&self, analysis: &Analysis, sites: &CallSites, room: Room) -> Result<Timeline> {
         let findings = self.findings.as_ref().map_or(&[][..], |(_, found)| found);
-        let spots = longest_waits::of(analysis, findings);
+        let spots = spots::of(analysis, findings);
         let windows = detail::windows(analysis, &self.windows, &spots, room)?;
         let mut named = vec![false; self.places.len()];
         let calls = windows.iter().flat_map(|w| &w.lanes).flat_map(|lane| lane.calls.chunks(3));
@@ -214,6 +214,7 @@ impl Told {
             },
         };
         let most = Most { columns: columns(analysis), ..room.levels() };
+        let levels = levels::of(analysis, most);
         let fits = self.path.len() <= room.stays;
         let stays = self.path.iter().filter(|_| fits);
         Ok(Timeline {
@@ -222,7 +223,9 @@ impl Told {
             run_ns: saturate(analysis.run()),
             origin_ns: self.origin,
             places: self.places.iter().zip(&named).map(place).collect(),
-            levels: levels::of(analysis, most),
+            extremes: extremes::levels(analysis, findings, most),
+            fine: extremes::fine(analysis, levels.group, most),
+            levels,
             nodes: groups::of(analysis, self.nodes.clone(), most),
             clusters: self.clusters.clone().and_then(|clusters| groups::of(analysis, clusters, most)),
             windows,
@@ -249,6 +252,11 @@ fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<Rank
     }
     sections.iter().try_for_each(|section| budget.spend_ranks(section))?;
     Ok(Some(RankGroups::clusters(sections, clusters::by_asked(&whole.provenance))))
+}
+
+/// What is said where there are so many calls that waits are not looked for.
+fn too_long(exceeded: Exceeded) -> String {
+    format!("there are no findings, no waits and no timeline, only sums of the whole run: {exceeded}")
 }
 
 /// Characters of names in a sentence, at most.
@@ -278,6 +286,8 @@ fn lacking(explained: &Explained) -> Vec<String> {
              where few differ, else means of many ranks (st-merge --keep-columns keeps times)"
                 .to_owned(),
         );
+    } else if let Some(exceeded) = explained.too_long {
+        lacks.push(too_long(exceeded));
     } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
         lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
     } else if explained.analysis.is_none() {

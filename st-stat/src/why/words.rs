@@ -20,9 +20,6 @@ use crate::table::{Cell, bytes, duration, grouped, ranks};
 /// Findings that people are shown at most unless they ask for all, and whose causes are looked for: that takes time at each wait.
 pub(super) const MOST: usize = 20;
 
-/// The part of the most that is due to one rank by which those that are alike differ at most: parts are kept to 4.5 %.
-const ALIKE: u64 = 20;
-
 /// How many times as long as ranks that are waited for the others wait where they hardly do, both in the mean.
 const HARDLY: u128 = 4;
 
@@ -314,23 +311,16 @@ impl Words<'_> {
 
     /// How long calls take, and how fast they move what they move.
     fn pace(f: &Finding) -> String {
-        let each = format!("{} a call", duration(f.cost / f.count.max(1)));
-        let rate = u128::from(f.bytes) * 1_000_000_000 / u128::from(f.cost.max(1));
+        let Some(each) = Self::each(f).map(duration) else { return String::new() };
         match f.matter {
             Matter::Bandwidth | Matter::Files if f.bytes > 0 => {
-                format!("; {each}, {}/s and rank", bytes(saturate(rate)))
+                format!("; {each} a call, {}/s and rank", bytes(Self::rate(f)))
             }
-            Matter::Latency | Matter::OneSided | Matter::Inside | Matter::Files => format!("; {each}"),
-            _ => String::new(),
+            _ => format!("; {each} a call"),
         }
     }
 
-    /// How long ranks were ready to run and had no processor, ns; 0 where that is not known.
-    fn queued(&self) -> u64 {
-        self.explained.queued.unwrap_or_default().ns
-    }
-
-    /// The same in words, of which a part is what it costs.
+    /// How long ranks were ready to run and had no processor, of which a part is what it costs.
     fn lacked(&self, f: &Finding, base: &str) -> String {
         let part = match f.cost {
             0 => {
@@ -343,12 +333,6 @@ impl Words<'_> {
         format!(
             "they were ready to run and had none for {all}, {part}{base}; what else is found may come of that"
         )
-    }
-
-    /// Where the ranks run, if they are too many.
-    pub(super) fn processors(&self) -> String {
-        let few = |(_, processors): (u64, u32)| format!(" on {}", counted(processors.into(), "processor"));
-        self.explained.crowded.map_or_else(String::new, few)
     }
 
     /// How much of their time ranks were ready to run and had no processor, if that may matter.
@@ -400,16 +384,11 @@ impl Words<'_> {
             let n = grouped(f.places);
             format!("at {function}, {n} call sites, most at {}", self.place(f.place))
         };
-        if f.parts == 1
-            && f.matter != Matter::SlowRank
-            && let Some((first, _)) = f.culprits.first().filter(|(at, _)| at.place != f.place)
-        {
-            text = format!("{text}, for {}", self.place(first.place));
+        if let Some(place) = Self::waited_for(f) {
+            text = format!("{text}, for {}", self.place(place));
         }
         text.push_str(&Self::how_often(f, few));
-        if let (Matter::LateEnd, Some(excess)) = (f.matter, self.excess(f))
-            && self.makes_late(f, excess.ns)
-        {
+        if let Some(excess) = self.makes_late(f) {
             let place =
                 if excess.at.place == f.place { "it".to_owned() } else { self.place(excess.at.place) };
             let late = Self::culprits(f);
@@ -420,16 +399,9 @@ impl Words<'_> {
         if f.matter == Matter::Serialised {
             text = format!("{text}; over the run they compute alike");
         }
-        let share = Cell::percent;
-        if let (Matter::Wait(_), Some((_, most))) = (f.matter, f.culprits.first())
-            && *most < f.cost
-        {
-            let alike = f.culprits.iter().filter(|(_, ns)| most - ns <= most / ALIKE);
-            let ns = alike.clone().map(|(_, ns)| *ns).sum::<u64>().min(f.cost);
-            let mut whom: Vec<u32> = alike.map(|(at, _)| at.rank).collect();
-            whom.sort_unstable();
-            whom.dedup();
-            text = format!("{text}; {} for {}", share(ns.into(), f.cost.into()).text, ranks(&whom));
+        if let Some((whom, ns)) = Self::most_for(f) {
+            let share = Cell::percent(ns.into(), f.cost.into()).text;
+            text = format!("{text}; {share} for {}", ranks(&whom));
         }
         if let Some(cause) = cause {
             let place = if cause.place == f.place { "it".to_owned() } else { self.place(cause.place) };
@@ -451,14 +423,8 @@ impl Words<'_> {
         few + &noise
     }
 
-    /// Whether ranks end late since they compute so much longer before the end: by half of it at least.
-    fn makes_late(&self, f: &Finding, ns: u64) -> bool {
-        let early = self.told.ranks().saturating_sub(f.culprits.len().to_u64());
-        ns.saturating_mul(early).saturating_mul(2) >= f.cost
-    }
-
     /// What ranks compute longer than the others, each in the mean, also where exact times are folded: then by ranks' totals.
-    fn excess(&self, f: &Finding) -> Option<Excess> {
+    pub(super) fn excess(&self, f: &Finding) -> Option<Excess> {
         f.excess.or_else(|| {
             let place = self.told.places().get(f.place)?;
             let computed = computed_before(&self.explained.sections, place);

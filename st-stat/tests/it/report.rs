@@ -10,9 +10,10 @@ use clap::Parser as _;
 use serde_json::{Map, Value};
 use st_kernels::{Kernel, Slow};
 use st_model::calls::names;
+use st_model::header::Header;
 use st_model::section::{Ended, NO_SYM, Section};
 use st_reduce::merge::merge;
-use st_stream::{ReadOptions, WriteOptions};
+use st_stream::{ReadOptions, Trace, WriteOptions};
 
 /// Bytes that a page may have.
 const MOST: usize = 5_000_000;
@@ -83,6 +84,27 @@ fn its_tables_are_what_commands_print() {
     let sent: u64 = pairs.iter().map(|row| row["sent_bytes"].as_u64().unwrap()).sum();
     assert_eq!(numbers(&page["matrix"]["bytes"]).iter().sum::<u64>(), sent);
     assert_eq!(page["lacks"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn each_number_of_the_words_of_a_finding_is_in_its_row() {
+    let sections = with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
+    let text = printed(sections.clone(), &["why"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (mut sites, mut shares) = (0, 0);
+    for row in json(&sections, &["why"]) {
+        let told = row["told"].as_str().unwrap();
+        assert!(text.contains(told), "{told} is in {text}");
+        let numbers: Vec<f64> = row.values().filter_map(Value::as_f64).collect();
+        for site in told.split("(site ").skip(1).map(|rest| rest.split(',').next().unwrap()) {
+            assert!(numbers.contains(&site.parse().unwrap()), "site {site} in {row:?}");
+            sites += 1;
+        }
+        for share in told.split(' ').zip(told.split(' ').skip(1)).filter(|(_, unit)| *unit == "%") {
+            assert!(numbers.contains(&share.0.parse().unwrap()), "{share:?} in {row:?}");
+            shares += 1;
+        }
+    }
+    assert!(sites > 3 && shares > 3, "{text}");
 }
 
 #[test]
@@ -194,7 +216,7 @@ fn a_planted_fault_is_shown_where_it_is() {
     let run = page["timeline"]["run_ns"].as_i64().unwrap();
     for spot in spots {
         let [from, to] = ["from_ns", "to_ns"].map(|key| spot[key].as_i64().unwrap());
-        assert!(0 <= from && from < to && to <= run && spot["wait_ns"] == to - from, "{spot}");
+        assert!(0 <= from && from < to && to <= run && spot["ns"] == to - from, "{spot}");
     }
 }
 
@@ -464,6 +486,40 @@ fn calls_that_take_too_many_steps_are_left_out_and_said_to_be() {
 fn iterations_are_paid_for_as_waits_are() {
     let page = report(kernel(Kernel::Workers, 5, 40), &["--max-steps", "2000"]);
     assert!(!page["findings"].is_null() && !page["iterations"].is_null(), "{}", page["lacks"]);
+}
+
+/// So few bytes stand for so many calls that waits are not looked for in them: all else is there, and the page says it.
+#[test]
+fn a_run_of_too_many_calls_has_a_page_of_its_sums() {
+    let of = |me| {
+        let mut rank = Rank::new(me, 2);
+        rank.call(names::MPI_Init, "main", &[], (0, 1_000));
+        for i in 1..200_000 {
+            rank.call(names::MPI_Barrier, "work", &[0], (i * 10_000, i * 10_000 + 1_000));
+        }
+        rank.call(names::MPI_Finalize, "main", &[], (2_000_000_000, 2_000_001_000));
+        rank.finish("host")
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let stream = dir.path().join("app.st");
+    let header = Header { world: 2, ..Header::default() };
+    let trace = Trace { header, sections: [0, 1].map(of).into(), ..Trace::default() };
+    let file = std::fs::File::create(&stream).unwrap();
+    st_stream::write(&trace, file, WriteOptions::FILE).unwrap();
+    let of =
+        |options: &[&str]| held(&run(&[&["report"], options, &[stream.to_str().unwrap()]].concat()).unwrap());
+    let page = of(&["--max-steps", "1000000"]);
+    let bytes = std::fs::metadata(&stream).unwrap().len();
+    assert!(page["timeline"].is_null() && page["findings"].is_null(), "{bytes} bytes");
+    assert!(!table(&page["sites"]).is_empty() && !table(&page["ranks"]).is_empty());
+    let lacks = page["lacks"].as_array().unwrap();
+    let said = |what: &str| lacks.iter().any(|l| l.as_str().unwrap().contains(what));
+    assert!(
+        said("there are no findings, no waits and no timeline, only sums of the whole run: "),
+        "{lacks:?}"
+    );
+    assert!(said("--max-steps"), "{lacks:?}");
+    assert!(!of(&[])["timeline"].is_null());
 }
 
 /// Streams of all kinds that real programs left: none is too odd for a page.
