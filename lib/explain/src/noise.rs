@@ -93,10 +93,32 @@ fn longer(
         .map(|more| (last, more))
 }
 
+/// Which calls of their place calls of a thread are, which are asked for in their order. Other calls between them do not count: there may be
+/// another number of them in each step.
+#[derive(Default)]
+struct Nth {
+    thread: Option<u32>,
+    counted: usize,
+    nth: usize,
+}
+
+impl Nth {
+    fn of(&mut self, thread: u32, line: &Timeline, call: usize) -> usize {
+        if self.thread != Some(thread) {
+            *self = Self { thread: Some(thread), ..Self::default() };
+        }
+        let place = line.calls().get(call).map(|c| c.place);
+        let fresh = line.calls().from(self.counted).take((call + 1).saturating_sub(self.counted));
+        self.nth += fresh.filter(|c| Some(c.place) == place).count();
+        self.counted = self.counted.max(call + 1);
+        self.nth
+    }
+}
+
 /// Whether there is as long from each to the next.
-fn are_regular(mut calls: Vec<usize>) -> bool {
-    calls.sort_unstable();
-    let gaps = || calls.windows(2).map(|pair| pair[1] - pair[0]);
+fn are_regular(mut operations: Vec<usize>) -> bool {
+    operations.sort_unstable();
+    let gaps = || operations.windows(2).map(|pair| pair[1] - pair[0]);
     let (least, most) = (gaps().min().unwrap_or(0), gaps().max().unwrap_or(0));
     most - least <= most / REGULAR
 }
@@ -122,25 +144,26 @@ impl Analysis {
         let mut usuals: BTreeMap<u32, HashMap<u32, u64, FixedState>> = BTreeMap::new();
         for (number, late) in self.late(&numbers) {
             let f = &mut findings[number];
-            let (mut times, mut calls, mut ranks) = (0_u64, Vec::new(), BTreeMap::<u32, u64>::new());
+            let (mut times, mut operations, mut ranks) = (0_u64, Vec::new(), BTreeMap::<u32, u64>::new());
+            let mut nth = Nth::default();
             for ((by, until), waited) in late {
                 let line = &self.timelines[by.to_usize()];
                 let usual = usuals.entry(by).or_insert_with(|| usual(line));
                 if let Some((call, more)) = longer(line, usual, until, &waited) {
                     times = times.saturating_add(more);
-                    calls.push(call);
+                    operations.push(nth.of(by, line, call));
                     *ranks.entry(line.rank).or_default() += waited.ns;
                 }
             }
             let due = ranks.values().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
             let most = ranks.values().copied().max().unwrap_or_default();
-            let n = calls.len();
-            let operations = |rank| self.totals.get(&At { rank, place: f.place }).map_or(0, |t| t.calls);
-            let of = ranks.keys().map(|rank| operations(*rank)).max().unwrap_or_default();
+            let n = operations.len();
+            let made = |rank| self.totals.get(&At { rank, place: f.place }).map_or(0, |t| t.calls);
+            let of = ranks.keys().map(|rank| made(*rank)).max().unwrap_or_default();
             let is_rare = n >= LEAST && n.to_u64().saturating_mul(RARE) <= of;
             let moves = most.saturating_mul(3) <= due.saturating_mul(OF_ONE);
-            if is_rare && moves && due.saturating_mul(4) >= f.cost.saturating_mul(DUE) && !are_regular(calls)
-            {
+            let is_due = due.saturating_mul(4) >= f.cost.saturating_mul(DUE);
+            if is_rare && moves && is_due && !are_regular(operations) {
                 let (times, ns) = (n.to_u64(), times / n.to_u64().max(1));
                 f.noise = Some(Noise { times, ranks: ranks.len().to_u64(), ns, of });
             }

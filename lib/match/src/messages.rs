@@ -4,7 +4,7 @@
 //! posted after it on its thread, and that could take its message, are held back until then. [`Messages`] keeps for each end
 //! what its user wants to know of it, from when it is sent or posted until the user lets go of both ends.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 use slab::Slab;
@@ -42,13 +42,20 @@ struct Posted<R> {
     turn: u64,
 }
 
+/// Receives that could take the same messages as they name neither source nor tag, or one of both.
+#[derive(Clone, Default, Debug)]
+struct Wild {
+    /// Turns of those that have no channel.
+    turns: BTreeSet<u64>,
+    /// Receives that wait for the first of these, by turn.
+    behind: BTreeMap<u64, u32>,
+}
+
 /// What has to be known of a thread.
 #[derive(Clone, Default, Debug)]
 struct Thread {
-    /// In the order in which they were posted: receives without channel, and those that wait for these.
-    held: Vec<u32>,
-    /// Those of them that have no channel.
-    wild: Vec<u32>,
+    /// By what they say where messages come through.
+    wild: HashMap<Channel, Wild, FixedState>,
     /// Where the message comes through that the last probe found, until it is received; and what the user calls the probe.
     probe: Option<(Channel, u64)>,
 }
@@ -96,6 +103,12 @@ impl Channel {
         self.from != UNKNOWN && self.tag != UNKNOWN_TAG
     }
 
+    /// What receives say that could take what comes through this, but do not name it.
+    fn wildcards(&self) -> [Self; 3] {
+        let any_source = Self { from: UNKNOWN, ..*self };
+        [any_source, Self { tag: UNKNOWN_TAG, ..*self }, Self { tag: UNKNOWN_TAG, ..any_source }]
+    }
+
     /// Whether a receive through this could take a message that is for a receive through the other.
     fn may_take(&self, other: &Self) -> bool {
         let Self { group, side, from, to, tag } = *self;
@@ -130,15 +143,11 @@ impl<S, R> Messages<S, R> {
         self.posted += 1;
         let receive =
             narrow(self.receives.insert(Posted { what, channel, thread, send: NONE, entered: false, turn }));
-        self.thread(thread);
-        if channel.is_known() && !self.is_behind(thread, &channel, turn) {
-            self.enter(receive);
-            return receive;
-        }
         let of = self.thread(thread);
-        of.held.push(receive);
-        if !channel.is_known() {
-            of.wild.push(receive);
+        if channel.is_known() {
+            self.place(receive);
+        } else {
+            of.wild.entry(channel).or_default().turns.insert(turn);
         }
         receive
     }
@@ -146,9 +155,19 @@ impl<S, R> Messages<S, R> {
     /// A receive completes, which tells where its message has come through.
     pub fn settle(&mut self, receive: u32, got: &Completed) {
         let Some(posted) = self.receives.get_mut(receive.to_usize()).filter(|p| !p.entered) else { return };
+        let (thread, turn, before) = (posted.thread, posted.turn, posted.channel);
         posted.channel.settle(got);
-        let (thread, turn) = (posted.thread, posted.turn);
-        self.release(thread, turn);
+        let channel = posted.channel;
+        if before.is_known() || before == channel {
+            return;
+        }
+        // It comes before those that it lets go of.
+        if channel.is_known() {
+            self.place(receive);
+        } else {
+            self.thread(thread).wild.entry(channel).or_default().turns.insert(turn);
+        }
+        self.release(thread, &before, turn);
     }
 
     /// A receive is cancelled: it takes no message. Returns what is known of it, unless it has met one before.
@@ -159,8 +178,8 @@ impl<S, R> Messages<S, R> {
         let taken = self.receives.try_remove(at).map(|posted| posted.what);
         if entered {
             self.channels.withdraw(&channel, |waiting| *waiting == Number(receive));
-        } else {
-            self.release(thread, turn);
+        } else if !channel.is_known() {
+            self.release(thread, &channel, turn);
         }
         taken
     }
@@ -265,46 +284,51 @@ impl<S, R> Messages<S, R> {
         self.channels.unordered()
     }
 
-    /// Whether a receive stands before a turn of a thread that has no channel yet, and that could take what comes through another.
+    /// What the receives say that stand before a turn of a thread, have no channel yet, and could take what comes through another.
     ///
     /// Of those with channels nothing has to be asked: one with this channel that is held is behind such a receive, and so is
     /// what comes after it.
-    fn is_behind(&self, thread: u32, channel: &Channel, turn: u64) -> bool {
-        let wild = self.threads.get(thread.to_usize()).map_or(&[][..], |of| &of.wild);
-        let posted = wild.iter().filter_map(|wild| self.receives.get(wild.to_usize()));
-        posted.take_while(|p| p.turn < turn).any(|p| p.channel.may_take(channel))
+    fn stands_behind(&self, thread: u32, channel: &Channel, turn: u64) -> Option<Channel> {
+        let wild = &self.threads.get(thread.to_usize())?.wild;
+        let said = if wild.is_empty() { &[][..] } else { &channel.wildcards() };
+        let is_before = |said: &&Channel| {
+            wild.get(*said).and_then(|of| of.turns.first()).is_some_and(|first| *first < turn)
+        };
+        said.iter().find(is_before).copied()
     }
 
-    /// More is known of the receive of a turn, or it is gone: enters receives that no other before them could stand in for.
-    fn release(&mut self, thread: u32, turn: u64) {
-        let of = self.thread(thread);
-        let (mut held, mut wild) = (std::mem::take(&mut of.held), std::mem::take(&mut of.wild));
-        let posted = |receive: u32| self.receives.get(receive.to_usize());
-        let is_before = |receive: &u32| posted(*receive).is_some_and(|p| p.turn < turn);
-        let at = wild.partition_point(is_before);
-        let is_wild = |receive: u32| posted(receive).is_some_and(|p| !p.channel.is_known());
-        if wild.get(at).is_some_and(|receive| !is_wild(*receive)) {
-            wild.remove(at);
+    /// Enters a receive whose channel is known, or holds it behind those that could take its message.
+    fn place(&mut self, receive: u32) {
+        let posted = self.receives.get(receive.to_usize());
+        let Some((thread, channel, turn)) = posted.map(|p| (p.thread, p.channel, p.turn)) else { return };
+        match self.stands_behind(thread, &channel, turn) {
+            Some(said) => {
+                self.thread(thread).wild.entry(said).or_default().behind.insert(turn, receive);
+            }
+            None => self.enter(receive),
         }
-        // What stands before it does not depend on it.
-        let first = held.partition_point(is_before);
-        self.thread(thread).wild = wild;
-        let mut stay = first;
-        for i in first..held.len() {
-            let receive = held[i];
-            let Some((channel, turn)) = self.receives.get(receive.to_usize()).map(|p| (p.channel, p.turn))
-            else {
-                continue;
-            };
-            if channel.is_known() && !self.is_behind(thread, &channel, turn) {
-                self.enter(receive);
-            } else {
-                held[stay] = receive;
-                stay += 1;
+    }
+
+    /// More is known of the receive of a turn, that has said this, or it is gone: enters receives that no other before them could stand in
+    /// for. *Cost:* a search for each receive that it has held; each is held by three such at most, one after the other.
+    fn release(&mut self, thread: u32, said: &Channel, turn: u64) {
+        let mut free = Vec::new();
+        if let Some(of) = self.thread(thread).wild.get_mut(said) {
+            of.turns.remove(&turn);
+            let first = of.turns.first().copied().unwrap_or(u64::MAX);
+            while let Some(entry) = of.behind.first_entry().filter(|entry| *entry.key() < first) {
+                free.push(entry.remove_entry());
+            }
+            if of.turns.is_empty() {
+                self.thread(thread).wild.remove(said);
             }
         }
-        held.truncate(stay);
-        self.thread(thread).held = held;
+        for (turn, receive) in free {
+            // It may have been cancelled, and its number be another's.
+            if self.receives.get(receive.to_usize()).is_some_and(|p| p.turn == turn) {
+                self.place(receive);
+            }
+        }
     }
 
     fn enter(&mut self, receive: u32) {

@@ -14,10 +14,14 @@ fn chance(seed: u64, below: u64) -> u64 {
     (x ^ (x >> 31)) % below
 }
 
-/// Eight ranks that compute 1 ms before each reduction, by chance up to a twentieth more, and so much more as is said.
-fn program(more: impl Fn(u64, u64) -> u64) -> Analysis {
+/// Eight ranks that compute 1 ms before each reduction, by chance up to a twentieth more, and so much more as is said. Before that some send
+/// messages, fewer than so many.
+fn program(messages: u64, more: impl Fn(u64, u64) -> u64) -> Analysis {
     let mut machine = Machine::new(8);
     for step in 0..STEPS {
+        for _ in 0..chance(step + 30_000, messages) {
+            (0..4).for_each(|me| machine.message((me, me + 4), (false, [false; 2]), false, [1, 2]));
+        }
         for me in 0..8 {
             let rank = u64::try_from(me).unwrap();
             let ns = 1_000_000 + chance(step * 8 + rank, 50_000) + more(step, rank);
@@ -29,7 +33,11 @@ fn program(more: impl Fn(u64, u64) -> u64) -> Analysis {
 }
 
 fn noise(more: impl Fn(u64, u64) -> u64) -> Option<Noise> {
-    program(more).findings().iter().find_map(|f| f.noise)
+    noise_of(1, more)
+}
+
+fn noise_of(messages: u64, more: impl Fn(u64, u64) -> u64) -> Option<Noise> {
+    program(messages, more).findings().iter().find_map(|f| f.noise)
 }
 
 /// In so many of a hundred steps, by chance, one rank by chance is longer.
@@ -62,6 +70,11 @@ fn what_is_no_chance_or_always_so_is_no_noise() {
         noise(|step, rank| if every(step, rank) { 10_000_000 } else { 0 }),
         None,
         "every so many steps"
+    );
+    assert_eq!(
+        noise_of(8, |step, rank| if every(step, rank) { 10_000_000 } else { 0 }),
+        None,
+        "every so many steps, of which each makes another number of calls"
     );
     let all = |step| chance(step + 10_000, 100) < 5;
     let uneven = |step, rank| 10_000_000 + chance(step * 8 + rank + 70_000, 2_000_000);
