@@ -22,9 +22,8 @@ pub(super) fn of(analysis: &Analysis, findings: &[Finding]) -> Vec<Spot> {
     spots
 }
 
-fn spot(analysis: &Analysis, finding: usize, (from, ns): (i64, u64), ranks: (u32, Option<u32>)) -> Spot {
+fn spot(analysis: &Analysis, finding: usize, from: i64, ns: u64, rank: u32, for_rank: Option<u32>) -> Spot {
     let from_ns = from.saturating_sub(analysis.begin());
-    let (rank, for_rank) = ranks;
     Spot { finding, from_ns, to_ns: from_ns.saturating_add(saturate(ns)), rank, for_rank, ns }
 }
 
@@ -67,7 +66,7 @@ fn waits(analysis: &Analysis, findings: &[Finding]) -> Vec<Spot> {
         }
     }
     let found = longest.into_iter().enumerate().filter_map(|(number, wait)| Some((number, wait?.1)));
-    found.map(|(n, w)| spot(analysis, n, (w.enter, w.ns), (w.rank, Some(w.for_rank)))).collect()
+    found.map(|(n, w)| spot(analysis, n, w.enter, w.ns, w.rank, Some(w.for_rank))).collect()
 }
 
 /// Of findings that are calls' own time, the call that takes most of it; of tests the longest.
@@ -111,7 +110,7 @@ fn calls(analysis: &Analysis, findings: &[Finding]) -> Vec<Spot> {
     let found = longest.into_iter().flat_map(|(place, (_, enter, ns, rank))| {
         at.get(&place).into_iter().flatten().map(move |number| (*number, enter, ns, rank))
     });
-    found.map(|(number, enter, ns, rank)| spot(analysis, number, (enter, ns), (rank, None))).collect()
+    found.map(|(number, enter, ns, rank)| spot(analysis, number, enter, ns, rank, None)).collect()
 }
 
 /// From when the first rank has nothing to do any more until the last one ends.
@@ -122,7 +121,7 @@ fn late_end(analysis: &Analysis, number: usize, finding: &Finding) -> Option<Spo
     let first = analysis.ranks.iter().min_by_key(|rank| rank.end)?;
     let last = analysis.ranks.iter().max_by_key(|rank| rank.end)?;
     let ns = saturate(last.end.saturating_sub(first.end));
-    Some(spot(analysis, number, (first.end, ns), (first.rank, Some(last.rank))))
+    Some(spot(analysis, number, first.end, ns, first.rank, Some(last.rank)))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Lists {
         let mut views: Vec<Vec<Seen>> = Vec::with_capacity(classes.len());
         let places = partitions.iter().enumerate().map(|(at, (number, _))| (*number, at)).collect();
         for class in &classes {
-            views.push(view(section, thread, (&places, class), &mut budget));
+            views.push(view(section, thread, &places, class, &mut budget));
             if budget == 0 {
                 break;
             }
@@ -217,7 +217,8 @@ impl<'a> Walk<'a> {
 fn view(
     section: &Section,
     thread: &Thread,
-    (places, class): (&HashMap<u32, usize>, &Class),
+    places: &HashMap<u32, usize>,
+    class: &Class,
     budget: &mut u64,
 ) -> Vec<Seen> {
     let mut out: Vec<Seen> = Vec::new();

@@ -141,7 +141,7 @@ fn panel(
 fn legend(names: &[(&str, RGBColor)], area: &Area<'_>) -> Result<()> {
     let failed = |e: &dyn std::fmt::Display| anyhow!("drawing: {e}");
     let saturated = |n: usize| saturate::<i32>(n);
-    let width = saturated(area.dim_in_pixel().0.try_into().unwrap_or(0)) / saturated(NAMES);
+    let width = saturate::<i32>(area.dim_in_pixel().0) / saturated(NAMES);
     for (i, (name, colour)) in names.iter().enumerate() {
         let x = 16 + saturated(i % NAMES) * width;
         let y = saturated(i / NAMES) * saturate::<i32>(LINE) + 4;
