@@ -211,8 +211,8 @@ fn what_varies_in_a_call_at_several_places_is_told_once_and_of_all_of_them() {
     let id = |name| CallTable::builtin().by_name(name).unwrap().id;
     let (send, rank) = (r.symbol(id("MPI_Send"), 0, 0), r.symbol(id("MPI_Comm_rank"), 0, 0));
     let size = r.symbol(id("MPI_Comm_size"), 0, 0);
-    for (i, between) in [Some(rank), Some(size), None].into_iter().enumerate() {
-        r.record(0, send, &[5 + 2 * i as i64, 0, 1, 7, 0], 0, 0);
+    for (count, between) in [(5, Some(rank)), (7, Some(size)), (9, None)] {
+        r.record(0, send, &[count, 0, 1, 7, 0], 0, 0);
         if let Some(other) = between {
             r.record(0, other, &[0, 3], 0, 0);
         }
