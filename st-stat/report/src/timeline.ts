@@ -310,7 +310,7 @@ export class TimelineView {
       const each = this.by === "ranks" && group > 1 ? `${count(group)} ranks` : ONE[this.by];
       const all = this.by === "ranks" && this.data.windows.some((w) => w.whole);
       parts.push(`sums per ${each} and ${duration(column)}`);
-      if (this.by === "ranks" && group > 1) parts.push(`${count(ranks)} ranks share ${count(rows)} rows${this.data.fine ? ": fewer ranks (>) have more" : ""}`);
+      if (this.by === "ranks" && group > 1) parts.push(`${count(ranks)} ranks share ${count(rows)} rows${this.data.fine && this.level !== this.fine ? ": fewer ranks (>) have more" : ""}`);
       if (all) parts.push("zoom in for single calls");
       else if (this.by !== "ranks") parts.push("rows of ranks have single calls");
       else if (this.data.windows.length > 0) parts.push("single calls are in the windows marked above");
