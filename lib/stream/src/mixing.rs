@@ -4,78 +4,114 @@
 //! and the program lpaq: logistic mixing, and the coder without carries. All is in integers, so that every machine reads what
 //! any has written. `st-stream(5)` writes the method down.
 
-use st_model::num::narrow;
-use std::sync::LazyLock;
+use std::hint::select_unpredictable;
+
+use st_model::num::{Exact as _, narrow};
 
 /// Probabilities that are mixed for a bit.
 pub(super) const INPUTS: usize = 4;
 
-/// A bit's probability of being 1, in 65536ths, and how often it was learned from.
+/// A bit's probability of being 1, in 65536ths, in the upper half; how often it was learned from in the lower one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chance {
-    one: u16,
-    seen: u8,
-}
+pub(super) struct Chance(u32);
 
 impl Default for Chance {
     fn default() -> Self {
-        Self { one: 1 << 15, seen: 0 }
+        Self(1 << 31)
     }
 }
 
 /// Learning slows down to one part in so many and a half.
-const SLOWEST: u8 = 60;
+const SLOWEST: u32 = 60;
 
-/// The part that is learned, by how often was, in 65536ths: twice 1 / (2 s + 3).
-static PARTS: LazyLock<[i64; SLOWEST as usize + 1]> =
-    LazyLock::new(|| std::array::from_fn(|s| (1 << 17) / (2 * narrow::<i64>(s) + 3)));
+/// The part that is learned, by how often was, in 65536ths: twice 1 / (2 s + 3). There are more than are needed: any six bits have one.
+static PARTS: [u32; 64] = {
+    let (mut parts, mut i, mut twice) = ([0; 64], 0, 3);
+    while i < parts.len() {
+        parts[i] = (1 << 17) / twice;
+        (i, twice) = (i + 1, twice + 2);
+    }
+    parts
+};
 
 impl Chance {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "lies between two chances")]
-    #[inline]
-    fn learn(&mut self, bit: bool, parts: &[i64]) {
-        let (one, goal) = (i64::from(self.one), if bit { 65_535 } else { 0 });
-        let part = parts[usize::from(self.seen)];
-        // Where most bits are coded: what is checked here costs as much as the rest of it.
-        self.one = (one + (((goal - one) * part) >> 16)) as u16;
-        self.seen = SLOWEST.min(self.seen + 1);
+    fn seen(self) -> u32 {
+        self.0 & 63
+    }
+
+    /// In 4096ths.
+    fn one(self) -> u32 {
+        self.0 >> 20
+    }
+
+    /// What a context with this chance says, if it was seen often enough.
+    #[inline(always)]
+    fn input(self) -> i64 {
+        STRETCHED[self.one().to_usize()].into()
+    }
+
+    fn is_new(self) -> bool {
+        self.seen() < 2
+    }
+
+    /// Moves towards a bit, by a part of how far that is: in the upper half, where what is beyond it falls away.
+    #[inline(always)]
+    fn learn(&mut self, bit: bool) {
+        let goal = select_unpredictable(bit, 65_535, 0u32);
+        let step = goal.wrapping_sub(self.0 >> 16).wrapping_mul(PARTS[self.seen().to_usize()]);
+        let seen = u32::from(self.seen() < SLOWEST);
+        self.0 = self.0.wrapping_add(step & 0xffff_0000) + seen;
     }
 }
 
-/// 4096 / (1 + exp(-x / 256)).
-fn squash(x: i32) -> i32 {
+/// 4096 / (1 + exp(-x / 256)), of an x from -2048 to 2048.
+const fn squash(x: i32) -> i32 {
     const AT: [i32; 33] = [
         1, 2, 3, 6, 10, 16, 27, 45, 73, 120, 194, 310, 488, 747, 1101, 1546, 2047, 2549, 2994, 3348, 3607,
         3785, 3901, 3975, 4022, 4050, 4068, 4079, 4085, 4089, 4092, 4093, 4094,
     ];
-    if x > 2047 {
-        return 4095;
+    match x {
+        2048 => 4095,
+        -2048 => 1,
+        _ => {
+            let (part, i) = (x & 127, ((x >> 7) + 16).cast_unsigned() as usize);
+            (AT[i] * (128 - part) + AT[i + 1] * part + 64) >> 7
+        }
     }
-    if x < -2047 {
-        return 1;
-    }
-    let (part, i) = (x & 127, narrow::<usize>((x >> 7) + 16));
-    (AT[i] * (128 - part) + AT[(i + 1).min(32)] * part + 64) >> 7
 }
 
-/// The least x of which [`squash`] makes at least so much.
-static STRETCHED: LazyLock<[i16; 4096]> = LazyLock::new(|| {
-    let mut table = [0; 4096];
-    let mut x = -2047i16;
-    for (goal, least) in (0..).zip(&mut table) {
-        while x < 2047 && squash(x.into()) < goal {
-            x += 1;
-        }
-        *least = x;
+/// [`squash`] of 2048 less than the index. Tables are made by the compiler, so that they are found without being looked for.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 4095")]
+static SQUASHED: [u16; 4097] = {
+    let (mut table, mut i, mut x) = ([0; 4097], 0, -2048);
+    while i < table.len() {
+        table[i] = squash(x) as u16;
+        (i, x) = (i + 1, x + 1);
     }
     table
-});
+};
+
+/// The least x from -2047 on of which [`squash`] makes at least so much.
+static STRETCHED: [i16; 4096] = {
+    let (mut table, mut i, mut goal, mut x) = ([0; 4096], 0, 0, -2047i16);
+    while i < table.len() {
+        while x < 2047 && squash(x as i32) < goal {
+            x += 1;
+        }
+        table[i] = x;
+        (i, goal) = (i + 1, goal + 1);
+    }
+    table
+};
 
 /// Weights of a set of inputs, in 65536ths.
-pub(super) type Weights = [i32; INPUTS];
+pub(super) type Weights = [i64; INPUTS];
 
 /// Codes bits into bytes, or bytes into bits.
 pub(super) trait Coder {
+    /// What it is, as a variable to be put back: what nobody else refers to stays in registers.
+    fn take(&mut self) -> Self;
+
     /// Codes a bit that is 1 with a probability in 4096ths; the bit that was coded.
     fn code(&mut self, bit: bool, one: u32) -> bool;
 }
@@ -116,22 +152,25 @@ impl Encoder {
 }
 
 /// The last number of the range in which a bit is 1.
-#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a part of the range")]
+#[inline(always)]
 fn split(low: u32, high: u32, one: u32) -> u32 {
-    let range = high - low;
-    low + (range >> 12) * one + (((range & 0xfff) * one) >> 12)
+    low + ((u64::from(high - low) * u64::from(one)) >> 12) as u32
 }
 
 impl Coder for Encoder {
-    #[inline]
+    #[inline(always)]
+    fn take(&mut self) -> Self {
+        Self { out: std::mem::take(&mut self.out), ..*self }
+    }
+
+    #[inline(always)]
     fn code(&mut self, bit: bool, one: u32) -> bool {
         self.asked += 1;
         let middle = split(self.low, self.high, one);
-        if bit {
-            self.high = middle
-        } else {
-            self.low = middle + 1
-        }
+        // No branch: which bit it is cannot be foreseen.
+        self.low = select_unpredictable(bit, self.low, middle + 1);
+        self.high = select_unpredictable(bit, middle, self.high);
         while (self.low ^ self.high) >> 24 == 0 {
             self.out.push(narrow(self.high >> 24));
             self.low <<= 8;
@@ -142,7 +181,7 @@ impl Coder for Encoder {
 }
 
 /// Reads bytes.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Decoder<'a> {
     low: u32,
     high: u32,
@@ -181,6 +220,18 @@ impl<'a> Decoder<'a> {
         self.asked
     }
 
+    /// With bytes read in the place of those in which both bounds are the same. One bit in ten or so needs that.
+    #[cold]
+    #[inline(never)]
+    fn shifted(mut self) -> Self {
+        while (self.low ^ self.high) >> 24 == 0 {
+            self.low <<= 8;
+            self.high = self.high << 8 | 255;
+            self.at = self.at << 8 | self.byte();
+        }
+        self
+    }
+
     fn byte(&mut self) -> u32 {
         match self.src.split_first() {
             Some((first, rest)) => {
@@ -196,74 +247,62 @@ impl<'a> Decoder<'a> {
 }
 
 impl Coder for Decoder<'_> {
-    #[inline]
+    #[inline(always)]
+    fn take(&mut self) -> Self {
+        *self
+    }
+
+    #[inline(always)]
     fn code(&mut self, _: bool, one: u32) -> bool {
         self.asked += 1;
         let middle = split(self.low, self.high, one);
         let bit = self.at <= middle;
-        if bit {
-            self.high = middle
-        } else {
-            self.low = middle + 1
-        }
-        while (self.low ^ self.high) >> 24 == 0 {
-            self.low <<= 8;
-            self.high = self.high << 8 | 255;
-            self.at = self.at << 8 | self.byte();
+        // No branch: which bit it is cannot be foreseen.
+        self.low = select_unpredictable(bit, self.low, middle + 1);
+        self.high = select_unpredictable(bit, middle, self.high);
+        if (self.low ^ self.high) >> 24 == 0 {
+            *self = self.shifted();
         }
         bit
     }
 }
 
-/// Mixes the probabilities of contexts.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mixer {
-    stretched: &'static [i16; 4096],
-    parts: &'static [i64],
+/// Codes a bit by what one context says of it, and learns.
+#[inline(always)]
+pub(super) fn alone<C: Coder>(coder: &mut C, bit: bool, chance: &mut Chance) -> bool {
+    let bit = coder.code(bit, chance.one().clamp(1, 4095));
+    chance.learn(bit);
+    bit
 }
 
-impl Mixer {
-    pub(super) fn new() -> Self {
-        Self { stretched: &STRETCHED, parts: &*PARTS }
-    }
-
-    /// Codes a bit by what one context says of it, and learns.
-    #[inline]
-    pub(super) fn alone<C: Coder>(&self, coder: &mut C, bit: bool, chance: &mut Chance) -> bool {
-        let bit = coder.code(bit, u32::from(chance.one >> 4).clamp(1, 4095));
-        chance.learn(bit, self.parts);
-        bit
-    }
-
-    /// Codes a bit by what each context says of it, and learns.
-    #[inline]
-    pub(super) fn code<C: Coder, const N: usize>(
-        &self,
-        coder: &mut C,
-        bit: bool,
-        contexts: [&mut Chance; N],
-        weights: &mut [i32; N],
-    ) -> bool {
-        let mut inputs = [0i32; N];
-        let mut sum = 0i64;
-        for ((input, chance), weight) in inputs.iter_mut().zip(&contexts).zip(&*weights) {
-            let x = i32::from(self.stretched[usize::from(chance.one >> 4)]);
-            // What was seen little says little.
-            *input = if chance.seen < 2 { x * i32::from(chance.seen) / 2 } else { x };
-            sum += i64::from(*input) * i64::from(*weight);
+/// Codes a bit by what each context says of it, and learns.
+#[inline(always)]
+pub(super) fn mixed<C: Coder, const N: usize>(
+    coder: &mut C,
+    bit: bool,
+    contexts: [&mut Chance; N],
+    weights: &mut [i64; N],
+) -> bool {
+    let mut inputs = contexts.each_ref().map(|chance| chance.input());
+    // What was seen little says little.
+    if contexts.iter().any(|chance| chance.is_new()) {
+        for (input, chance) in inputs.iter_mut().zip(&contexts) {
+            *input = *input * i64::from(chance.seen().min(2)) / 2;
         }
-        // Beyond that everything is the same.
-        let one = squash(narrow((sum >> 16).clamp(-2048, 2048))).clamp(1, 4095);
-        let bit = coder.code(bit, one.unsigned_abs());
-        let error = ((i32::from(bit) << 12) - one) * 10;
-        for (input, weight) in inputs.iter().zip(weights) {
-            *weight += (input * error + 0x8000) >> 16;
-        }
-        for chance in contexts {
-            chance.learn(bit, self.parts);
-        }
-        bit
     }
+    let products = inputs.iter().zip(&*weights).map(|(input, weight)| input * weight);
+    // Beyond that everything is the same.
+    let sum = (products.sum::<i64>() >> 16).clamp(-2048, 2048) + 2048;
+    let one = SQUASHED[sum.cast_unsigned().to_usize()];
+    let bit = coder.code(bit, one.into());
+    let error = ((i64::from(bit) << 12) - i64::from(one)) * 10;
+    for (input, weight) in inputs.iter().zip(weights) {
+        *weight += (input * error + 0x8000) >> 16;
+    }
+    for chance in contexts {
+        chance.learn(bit);
+    }
+    bit
 }
 
 #[cfg(test)]
@@ -273,13 +312,13 @@ mod tests {
 
     /// Codes bits in a few contexts.
     fn all<C: Coder>(coder: &mut C, bits: &[bool]) -> Vec<bool> {
-        let (mixer, mut weights) = (Mixer::new(), [20_000; INPUTS]);
+        let mut weights = [20_000; INPUTS];
         let mut chances = [[Chance::default(); INPUTS]; 3];
         let each = bits.iter().enumerate().map(|(i, bit)| {
             if i % 7 == 6 {
                 return coder.code(*bit, 2048);
             }
-            mixer.code(coder, *bit, chances[i % 3].each_mut(), &mut weights)
+            mixed(coder, *bit, chances[i % 3].each_mut(), &mut weights)
         });
         each.collect()
     }
@@ -319,12 +358,12 @@ mod tests {
 
     /// Bytes of bits of which one context is sure and the others know nothing, or all know nothing.
     fn bytes_of(bits: impl Iterator<Item = bool>) -> usize {
-        let (mixer, mut weights) = (Mixer::new(), [20_000; INPUTS]);
+        let mut weights = [20_000; INPUTS];
         let mut encoder = Encoder::new(Vec::new());
         let (mut knows, mut others) = ([Chance::default(); 2], [Chance::default(); INPUTS - 1]);
         for (i, bit) in bits.enumerate() {
             let [a, b, c] = &mut others;
-            mixer.code(&mut encoder, bit, [&mut knows[i % 2], a, b, c], &mut weights);
+            mixed(&mut encoder, bit, [&mut knows[i % 2], a, b, c], &mut weights);
         }
         encoder.finish().len()
     }

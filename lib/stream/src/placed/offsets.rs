@@ -1,6 +1,8 @@
 //! Numbers of which nothing is known but how large they can be, in as few bits as they take.
 
-use st_model::num::narrow;
+use std::hint::select_unpredictable;
+
+use st_model::num::{Exact as _, narrow};
 
 /// Codes numbers from 0 up to one that is known.
 pub(super) trait Offsets {
@@ -69,51 +71,65 @@ impl Offsets for Put {
 #[derive(Debug)]
 pub(super) struct Get<'a> {
     src: &'a [u8],
-    bits: u64,
-    n: u32,
-    over: bool,
+    /// Bits that were read, of those that are there and of zeros after them.
+    at: usize,
 }
 
 impl<'a> Get<'a> {
     pub(super) fn new(src: &'a [u8]) -> Self {
-        Self { src, bits: 0, n: 0, over: false }
+        Self { src, at: 0 }
     }
 
     /// Whether more was asked for than there is.
     pub(super) fn is_over(&self) -> bool {
-        self.over
+        self.at > 8 * self.src.len()
     }
 
     /// Whether all was read but the zeros of the last byte.
     pub(super) fn is_done(&self) -> bool {
-        self.src.is_empty() && !self.over && self.bits & ((1 << self.n) - 1) == 0
+        self.at.div_ceil(8) == self.src.len() && (self.at.is_multiple_of(8) || self.next() == 0)
     }
 
+    /// The next bits, the first one highest: at least 57 of them.
+    #[inline(always)]
+    fn next(&self) -> u64 {
+        let from = self.at / 8;
+        let bytes = self.src.get(from..).and_then(<[u8]>::first_chunk);
+        bytes.map_or_else(|| self.last(from), |bytes| u64::from_be_bytes(*bytes)) << (self.at % 8)
+    }
+
+    /// The last bytes from here on, with zeros after them.
+    #[cold]
+    fn last(&self, from: usize) -> u64 {
+        let bytes = self.src.get(from..).unwrap_or_default().iter().chain(&[0; 8]);
+        bytes.take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+    }
+
+    /// So many bits, at most 32.
     fn bits(&mut self, n: u32) -> u64 {
-        if n > 32 {
-            let high = self.bits(n - 32);
-            return high << 32 | self.bits(32);
-        }
-        while self.n < n {
-            let byte = self.src.split_off_first();
-            self.over |= byte.is_none();
-            self.bits = self.bits << 8 | u64::from(*byte.unwrap_or(&0));
-            self.n += 8;
-        }
-        self.n -= n;
-        self.bits >> self.n & ((1 << n) - 1)
+        let bits = self.next() >> 1 >> (63 - n);
+        self.at += n.to_usize();
+        bits
     }
 }
 
+/// Numbers of so many bits are read in one piece.
+const PIECE: u32 = 56;
+
 impl Offsets for Get<'_> {
-    #[inline]
+    #[inline(always)]
     fn code(&mut self, _: u64, most: u64) -> u64 {
         let Width { bits, short } = Width::of(most);
-        if short == 0 {
-            return self.bits(bits);
-        }
-        let n = self.bits(bits - 1);
-        if n < short { n } else { (n << 1 | self.bits(1)) - short }
+        let (all, known) = if bits <= PIECE {
+            (self.next() >> 1 >> (63 - bits), 0)
+        } else {
+            let high = self.bits(bits - 32);
+            ((high << 32) | self.next() >> 32, bits - 32)
+        };
+        // No branch: which of both it is cannot be foreseen.
+        let is_short = all >> 1 < short;
+        self.at += (bits - known - u32::from(is_short)).to_usize();
+        select_unpredictable(is_short, all >> 1, all.wrapping_sub(short))
     }
 }
 
