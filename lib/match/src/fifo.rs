@@ -88,13 +88,14 @@ impl<E: Numbered> Queue<E> {
         taken
     }
 
-    /// Takes out those that a function names.
+    /// Takes out the first that a function names.
     fn remove(&mut self, named: impl Fn(&E) -> bool) {
-        if let Some(rest) = &mut self.rest {
-            rest.retain(|e| !named(e));
-        }
-        if self.first.as_ref().is_some_and(named) {
+        if self.first.as_ref().is_some_and(&named) {
             self.pop();
+        } else if let Some(rest) = &mut self.rest
+            && let Some(at) = rest.iter().position(named)
+        {
+            rest.remove(at);
         }
     }
 }
@@ -211,7 +212,7 @@ impl<E: Numbered> Channels<E> {
         self.all.get(channel).is_some_and(|t| t.waiting.first.is_some())
     }
 
-    /// Receives that a function names no longer wait: they were cancelled.
+    /// The receive that a function names no longer waits: it was cancelled.
     pub fn withdraw(&mut self, channel: &Channel, named: impl Fn(&E) -> bool) {
         let traffic = self.all.get_mut(channel).filter(|t| t.receives);
         traffic.into_iter().for_each(|t| t.waiting.remove(&named));

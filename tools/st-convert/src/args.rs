@@ -182,7 +182,7 @@ cube: an archive of the same sums for each rank, which is a location, below its 
 those that it calls. With --waits each kind of wait state is a part of the time.
 
 st: a stream like any other, made of what others have written, whose format its content tells, or --read-as. Times may begin anywhere. What the source does not tell is counted at the end; \
-MPI_Init and MPI_Finalize, where they are missing, stand at a rank's first and last times. --ranks, --from, --until, --sites, --phase, --waits, --level, --by, --symbols and --partial are refused: convert first.
+MPI_Init and MPI_Finalize, where they are missing, stand before the first call of a rank that needs them and at its last time. --ranks, --from, --until, --sites, --phase, --waits, --level, --by, --symbols and --partial are refused: convert first.
 
 json (read): lines of JSON, of one or more files in turn, the calls of each thread in their order, one after the other. A call has rank, call (the function), enter and exit (ns, whole numbers; none has them, or all of a rank up to some \
 call), thread (any number; 0), site (the number of a line before, or a text as \"solve.c:12\", callers behind \" < \"), error (class of one that failed) and the function's parameters under the names that st-view --json prints: \

@@ -113,6 +113,8 @@ pub(crate) struct MovedRequest {
 pub(crate) struct Shared {
     pub(crate) groups: Groups,
     messages: Messages<Sent, Posted>,
+    /// Receives under way whose other ends are not looked for.
+    alone: Slab<Posted>,
     sends: u64,
     receives: u64,
     parts: u64,
@@ -159,6 +161,20 @@ impl Shared {
     /// Both ends of messages are looked for.
     fn matching(&self) -> bool {
         self.way == Way::InTime
+    }
+
+    /// What is known of a receive under way.
+    fn posted(&mut self, receive: usize) -> Option<&mut Posted> {
+        if self.matching() { self.messages.posted(narrow(receive)) } else { self.alone.get_mut(receive) }
+    }
+
+    /// Nothing more comes of a receive under way, unless it has met its send.
+    fn withdraw(&mut self, receive: usize) {
+        if self.matching() {
+            self.messages.withdraw(narrow(receive));
+        } else {
+            self.alone.try_remove(receive);
+        }
     }
 
     /// Tells of messages that have met.
@@ -292,48 +308,50 @@ impl Listener for Reading<'_, '_> {
             let is_told = matches!(event.arg("bytes"), Some(Arg::One(0..)));
             posted.side.bytes = if is_told { self.bytes } else { posted.side.bytes };
         }
-        let wanted = self.shared.matching() || !done;
-        let receive =
-            if wanted { self.shared.messages.post(self.by.at, end.received_through(), posted) } else { 0 };
+        let receive = if self.shared.matching() {
+            self.shared.messages.post(self.by.at, end.received_through(), posted).to_usize()
+        } else if done {
+            0
+        } else {
+            self.shared.alone.insert(posted)
+        };
         if done {
             self.exchanges.push(Exchange::Received { side: posted.side, at_once: true });
         }
         self.shared.meet();
-        receive.to_usize()
+        receive
     }
 
     fn take(&mut self, event: &Event<'_>, number: usize, bytes: i64) {
-        let Some(posted) = self.shared.messages.posted(narrow(number)) else { return };
+        let Some(posted) = self.shared.posted(number) else { return };
         let side = Side { bytes: saturate(bytes), ..posted.side };
         let done = event.action() == Action::Matched { start: Start::Blocking };
         self.exchanges.push(Exchange::Post { side, done });
     }
 
     fn received(&mut self, event: &Event<'_>, number: usize, got: &Completed) {
-        let receive: u32 = narrow(number);
-        let (by, bytes, chosen) = (self.by, self.bytes, self.chosen);
-        let groups = &self.shared.groups;
-        let Some(posted) = self.shared.messages.posted(receive) else { return };
+        let Some(mut posted) = self.shared.posted(number).copied() else { return };
         if got.cancelled {
             let id = posted.side.id;
             self.exchanges.push(Exchange::Cancelled { id, send: false });
-            self.shared.messages.withdraw(receive);
+            self.shared.withdraw(number);
             return;
         }
-        posted.received = Some(by);
-        posted.chosen = chosen;
+        (posted.received, posted.chosen) = (Some(self.by), self.chosen);
         if let Some(from) = got.source {
-            posted.side.peer = groups.world(posted.side.group, posted.group_side, from);
+            posted.side.peer = self.shared.groups.world(posted.side.group, posted.group_side, from);
         }
         posted.side.tag = got.tag.or(posted.side.tag);
         let matched = matches!(event.action(), Action::Matched { .. });
-        posted.side.bytes = got.bytes.unwrap_or(if matched { bytes } else { posted.side.bytes });
-        let side = posted.side;
-        self.exchanges.push(Exchange::Received { side, at_once: matched });
+        posted.side.bytes = got.bytes.unwrap_or(if matched { self.bytes } else { posted.side.bytes });
+        self.exchanges.push(Exchange::Received { side: posted.side, at_once: matched });
         if !self.shared.matching() {
-            self.shared.messages.withdraw(receive);
+            self.shared.withdraw(number);
             return;
         }
+        let receive: u32 = narrow(number);
+        let kept = self.shared.messages.posted(receive);
+        kept.into_iter().for_each(|kept| *kept = posted);
         self.shared.messages.settle(receive, got);
         self.shared.meet();
         let met = self.shared.messages.met_by_receive(receive).map(|(_, _, send, _)| send);

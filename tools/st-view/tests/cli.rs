@@ -284,6 +284,9 @@ fn other_files_bad_text_and_bad_usage_have_their_status() {
     let out = view(&["--from-text"], &script);
     assert_eq!(out.status.code(), Some(3));
     assert!(text(&out.stderr).contains("line 1: expected"), "{}", text(&out.stderr));
+    let out = view(&["--from-text"], &dir.file("other.txt", b"\xff\n"));
+    assert_eq!(out.status.code(), Some(3));
+    assert!(text(&out.stderr).contains("line 1: expected text in UTF-8"), "{}", text(&out.stderr));
     assert_eq!(view(&["--text", "--calls"], &script).status.code(), Some(2));
     assert_eq!(view(&[], &dir.0.path().join("none.st")).status.code(), Some(1));
 }

@@ -44,7 +44,10 @@ fn a_rank_a_function_parameters_and_times_suffice() {
     assert_eq!(
         left,
         [
-            ("MPI_Init and MPI_Finalize of ranks (they stand at the first and last times)", 2),
+            (
+                "MPI_Init and MPI_Finalize of ranks (they stand before the first call that needs them and at the last time)",
+                2
+            ),
             ("field colour of MPI_Barrier, which has none", 1)
         ]
     );

@@ -48,9 +48,15 @@ impl TextError {
 pub fn parse(from: impl BufRead) -> Result<Trace, TextError> {
     let mut parser = Parser::default();
     let mut line = 0;
-    for text in from.lines() {
+    for bytes in from.split(b'\n') {
         line += 1;
-        let text = text.map_err(|e| TextError { line, what: "reading".into(), source: Some(e) })?;
+        let bytes = bytes.map_err(|e| TextError { line, what: "reading".into(), source: Some(e) })?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| TextError {
+            line,
+            what: "expected text in UTF-8".into(),
+            source: None,
+        })?;
+        let text = text.strip_suffix('\r').unwrap_or(text);
         let inner = text.trim_start_matches(' ');
         if inner.is_empty() || text.starts_with('#') {
             continue;

@@ -354,3 +354,23 @@ fn neighbours_and_two_groups_send_what_they_say() {
     let received: u64 = made.volumes().values().map(|volume| volume.1).sum();
     assert_eq!(received, torus + 4 * 4 * 7 + 6 * 4 * 11 + 4 * 4 * 13);
 }
+
+#[test]
+fn receives_that_are_under_way_together_cost_the_same_each() {
+    let n = 40_000;
+    let mut lines = String::new();
+    let mut line = |text: String| lines.push_str(&(text + "\n"));
+    let receive =
+        |i: usize| format!(r#"{{"rank":0,"call":"MPI_Irecv","source":1,"bytes":8,"request":"{i}"}}"#);
+    (0..n).for_each(|i| line(receive(i)));
+    for some in (0..n).rev().collect::<Vec<_>>().chunks(100) {
+        let names: Vec<String> = some.iter().map(|i| format!("\"{i}\"")).collect();
+        line(format!(r#"{{"rank":0,"call":"MPI_Waitall","requests":[{}]}}"#, names.join(",")));
+    }
+    (0..n).for_each(|_| line(r#"{"rank":1,"call":"MPI_Send","dest":0,"bytes":8}"#.into()));
+    let made = Made::of_lines(&lines);
+    let begin = std::time::Instant::now();
+    made.convert(&["-o", "app.ti"]);
+    // A pass over all that are under way for each would take some ten times as long.
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+}
