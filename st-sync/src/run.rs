@@ -51,7 +51,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     let first = team.me() == 0;
     let open = || Ok((To::open(args, first)?, report_out(args, first)?));
     let (to, report_out) = team.agree(open())?;
-    let mut traces = Traces::read(&args.inputs, &args.input.shown(NAME, &args.talk), team)?;
+    let mut traces = Traces::read(&args.inputs, &args.input.shown(NAME, &args.talk), args.jobs.into(), team)?;
     if first {
         traces.whole.remark(NAME, &args.talk);
     }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use st_cli::options::StreamIn;
-use st_cli::{Input, Roll, Whole, each_section};
+use st_cli::{Batch, Input, Roll, Whole, each_batch};
 use st_model::ranklist::RankList;
 use st_model::section::Section;
-use st_stream::{ReadOptions, Reader, SectionOffsets};
+use st_stream::{ReadOptions, Reader, SectionOffsets, Stored};
 
 use crate::team::Team;
 
@@ -52,14 +52,14 @@ impl Share {
         self.unit != Unit::Rank || self.ranks.contains(rank)
     }
 
-    /// Reads what the `me`-th of `n` processes has of the inputs.
+    /// Reads what the `me`-th of `n` processes has of the inputs, with so many threads for those that it has all of.
     ///
     /// # Errors
     ///
     /// If one cannot be read.
-    pub(crate) fn read(paths: &[PathBuf], how: &StreamIn, me: usize, n: usize) -> Result<Self> {
+    pub(crate) fn read(paths: &[PathBuf], how: &StreamIn, jobs: usize, [me, n]: [usize; 2]) -> Result<Self> {
         if paths.len() >= n {
-            let files = paths[part(paths.len(), me, n)].iter().map(|path| whole(path, how));
+            let files = paths[part(paths.len(), me, n)].iter().map(|path| whole(path, how, jobs));
             return Ok(Self { files: files.collect::<Result<_>>()?, ..Self::default() });
         }
         let opened: Vec<Opened> = paths.iter().map(|path| Opened::new(path, how)).collect::<Result<_>>()?;
@@ -72,11 +72,11 @@ impl Share {
                 let of = before..before + o.places.as_ref().map_or(1, Vec::len);
                 before = of.end;
                 let mine = mine.start.clamp(of.start, of.end)..mine.end.clamp(of.start, of.end);
-                files.push(o.read(how, mine.start - of.start..mine.end - of.start)?);
+                files.push(o.read(how, jobs, mine.start - of.start..mine.end - of.start)?);
             }
             return Ok(Self { files, unit: Unit::Section, ..Self::default() });
         }
-        let mut files: Vec<File> = paths.iter().map(|path| whole(path, how)).collect::<Result<_>>()?;
+        let mut files: Vec<File> = paths.iter().map(|path| whole(path, how, jobs)).collect::<Result<_>>()?;
         let all: Vec<u32> = files.iter().flat_map(|f| &f.sections).flat_map(|s| s.ranks.iter()).collect();
         let ranks: RankList = all[part(all.len(), me, n)].iter().copied().collect();
         // The first process writes: it keeps all.
@@ -120,10 +120,14 @@ fn part(things: usize, me: usize, n: usize) -> Range<usize> {
     things * me / n..things * (me + 1) / n
 }
 
-fn whole(path: &Path, how: &StreamIn) -> Result<File> {
+fn whole(path: &Path, how: &StreamIn, jobs: usize) -> Result<File> {
     let mut sections = Vec::new();
-    let whole = each_section(&[path.to_owned()], how, |_, section| {
-        sections.push(section);
+    // One at a time: their exact times take longest.
+    let decode = |batch: &Batch| -> Result<Vec<Section>> {
+        (0..batch.sections.len()).map(|at| batch.section(at, Stored::section)).collect()
+    };
+    let whole = each_batch(&[path.to_owned()], how, 1, jobs, decode, |some| {
+        sections.extend(some);
         Ok(())
     })?;
     Ok(File { path: path.to_owned(), whole, sections })
@@ -148,9 +152,9 @@ impl Opened {
     }
 
     /// The sections with these numbers.
-    fn read(mut self, how: &StreamIn, mine: Range<usize>) -> Result<File> {
+    fn read(mut self, how: &StreamIn, jobs: usize, mine: Range<usize>) -> Result<File> {
         let Some(places) = &self.places else {
-            let mut file = whole(&self.path, how)?;
+            let mut file = whole(&self.path, how, jobs)?;
             // Every process knows the input, one has its sections.
             if mine.is_empty() {
                 file.sections.clear();

@@ -49,7 +49,7 @@ pub(crate) struct Sketched {
 
 impl Traces {
     /// Reads this process's share of the inputs.
-    pub(crate) fn read(inputs: &[PathBuf], how: &StreamIn, team: &mut Team<'_>) -> Result<Self> {
+    pub(crate) fn read(inputs: &[PathBuf], how: &StreamIn, jobs: usize, team: &mut Team<'_>) -> Result<Self> {
         let named = match (&team.job, inputs) {
             (None, _) => expand(inputs),
             (Some(_), []) => Err(no_input()),
@@ -66,7 +66,7 @@ impl Traces {
         }
         let read = paths.iter().try_for_each(|path| reads(path));
         team.agree(read.map_err(anyhow::Error::from))?;
-        let share = Share::read(&paths, how, team.me(), team.size());
+        let share = Share::read(&paths, how, jobs, [team.me(), team.size()]);
         let share = team.agree(share)?;
         let whole = share.whole(team)?;
         Ok(Self { share, whole, ..Self::default() })

@@ -148,6 +148,7 @@ fn one(
             Some(out) => Some(Writer::new(out, &whole.header, WriteOptions { level })?),
             None => None,
         };
+        writer.iter_mut().try_for_each(|writer| writer.threads(args.jobs.into()))?;
         let mut take = |process: usize, bytes: Vec<u8>| -> Result<()> {
             let Some(writer) = &mut writer else { return Ok(()) };
             if process == 0 {

@@ -110,6 +110,37 @@ fn a_directory_becomes_a_directory() {
     }
 }
 
+/// However it is compressed, and by however many threads.
+#[test]
+fn files_and_pipes_hold_the_same_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let mut p = Program::new(&[0, 0, 1, 1]);
+    for i in 0..3_000 {
+        let (t, to) = (10_000 * (i + 1) + i * i % 977, (i + 1) % 4);
+        p.call(
+            (i % 4).try_into().unwrap(),
+            "MPI_Send",
+            &[("count", 1.into()), ("dest", to.into())],
+            (t, t + 300),
+        );
+        p.call(to.try_into().unwrap(), "MPI_Recv", &[("count", 1.into())], (t - 400, t - 20 + i % 307));
+    }
+    save(Path::new(&path("in.st")), p.sections());
+    let piped = sync(&[&path("in.st")], None);
+    assert!(said(&piped).contains("after correction 0 and 0"), "{}", said(&piped));
+    let piped = load(&piped.stdout);
+    let filed = |jobs: &str| {
+        let o = sync(&["--no-provenance", "-j", jobs, "-o", &path("out.st"), &path("in.st")], None);
+        assert!(o.status.success(), "{}", said(&o));
+        std::fs::read(path("out.st")).unwrap()
+    };
+    let one = filed("1");
+    assert_eq!(load(&one).sections, piped.sections);
+    assert_ne!(times(&piped), times(&load(&std::fs::read(path("in.st")).unwrap())));
+    assert_eq!(filed("3"), one);
+}
+
 #[test]
 fn without_its_report_no_trace_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
