@@ -292,6 +292,8 @@ pub struct Change {
     anonymiser: Option<Anonymiser>,
     /// Tools that had made the streams, and are told.
     pub before: Vec<Step>,
+    /// How this program is told to have been started, if not as it was.
+    pub started: Option<Step>,
 }
 
 impl Change {
@@ -321,7 +323,8 @@ pub fn pack(
     let mut writer = Writer::new(to, header, WriteOptions::default())?;
     // The program has ended: its processors are free.
     writer.threads(st_cli::options::threads(0))?;
-    for step in change.before.iter().chain([&st_cli::step("st-record")]) {
+    let started = change.started.take().unwrap_or_else(|| st_cli::step("st-record"));
+    for step in change.before.iter().chain([&started]) {
         match change.anonymiser {
             Some(_) => writer.provenance(&Anonymiser::step(step))?,
             None => writer.provenance(step)?,

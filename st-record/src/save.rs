@@ -9,8 +9,8 @@ use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};
 use clap::Parser as _;
 use st_capture::fold::Fold;
-use st_cli::{Destination, Output, free_name, is_same_file, recording};
-use st_model::header::Header;
+use st_cli::{Destination, Output, free_name, is_same_file, recording, step};
+use st_model::header::{Header, Step};
 use st_model::num::Exact;
 use st_stream::directory::RankFile;
 use st_stream::{MAGIC, TimeBytes};
@@ -183,8 +183,13 @@ fn save(
     if streams.is_empty() {
         return Ok(None);
     }
+    let mut header = pack::header(streams)?;
+    let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
+    let exact = kept_exactly(&header, notes, ranks).filter(|_| interim.is_none());
+    let started = exact.as_ref().map(|_| without_folding(step(TOOL), args.command.len()));
     let write = |streams: &[PathBuf], header: &Header, place: &dyn Fn() -> Destination| {
         let mut change = Change::new(&args.naming);
+        change.started.clone_from(&started);
         // A trace without names is better than none.
         if let Some(started) = args.naming.wanted().then(|| UNIX_EPOCH + Duration::from_nanos(header.started))
         {
@@ -204,14 +209,12 @@ fn save(
         let times = pack::pack(streams, header, change, &args.talk, &mut output)?;
         Ok::<_, anyhow::Error>((output.finish()?.commit_to(place)?, times))
     };
-    let mut header = pack::header(streams)?;
     // The ranks' headers were written in MPI_Init; they said more at the end.
     header
         .bindings
         .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
     header.queued = notes.queued;
-    let ranks = if notes.merged { recorded(&header) } else { left.len().to_u64() };
-    if let Some(exact) = kept_exactly(&header, notes, ranks).filter(|_| interim.is_none()) {
+    if let Some(exact) = exact {
         header.options.insert(FOLD.to_owned(), exact.into());
     }
     if let Job::Launched(number @ 2.., _) = job {
@@ -236,6 +239,23 @@ fn save(
 fn kept_exactly(header: &Header, notes: &Notes, ranks: u64) -> Option<String> {
     let asked: Fold = header.options.get(FOLD)?.as_str()?.parse().ok()?;
     (matches!(asked, Fold::Approx(_)) && notes.chosen == [ranks, 0]).then(|| Fold::Exact.to_string())
+}
+
+/// How the program was started, without what asked for approximate loops: of a trace that has none that would be as wrong as in its
+/// header, and some bytes more than exact folding takes. The last words are the `command` that was recorded.
+fn without_folding(mut step: Step, command: usize) -> Step {
+    const ASKED: [&str; 4] = ["--fold", "--fold-window", "--fold-ratio", "--fold-common"];
+    let command = step.args.split_off(step.args.len().saturating_sub(command));
+    let mut options = std::mem::take(&mut step.args).into_iter();
+    while let Some(word) = options.next() {
+        match word.split_once('=') {
+            Some((option, _)) if ASKED.contains(&option) => {}
+            None if ASKED.contains(&word.as_str()) => drop(options.next()),
+            _ => step.args.push(word),
+        }
+    }
+    step.args.extend(command);
+    step
 }
 
 /// Number of ranks that were to be recorded.
@@ -264,6 +284,19 @@ mod tests {
         let others =
             [of("approx:5000:60:20", [1, 1], 2), of("approx:5000:60:20", [1, 0], 2), of("none", [2, 0], 2)];
         assert_eq!(others, [None, None, None]);
+    }
+
+    #[test]
+    fn what_asked_for_approximate_loops_that_are_not_there_is_not_told() {
+        let told = |words: &str, command| {
+            let args = words.split(' ').map(str::to_owned).collect();
+            without_folding(Step { args, ..Step::default() }, command).args.join(" ")
+        };
+        assert_eq!(
+            told("-q --fold approx -o a.st -- app --fold approx", 3),
+            "-q -o a.st -- app --fold approx"
+        );
+        assert_eq!(told("--fold=approx --fold-window 9 -v app", 1), "-v app");
     }
 
     #[test]

@@ -141,6 +141,10 @@ fn a_trace_without_approximate_loops_does_not_name_them() {
             if !header.contains(r#""fold":"exact""#) {
                 return Err(format!("{merge}: {header}"));
             }
+            let text = p.go(Run::st("st-view", ["--text", "approx.st"])?)?.ok()?.text();
+            if text.contains("approx\"") || text.contains("--fold") {
+                return Err(format!("{merge}: the provenance names them"));
+            }
         }
         Ok(())
     });
