@@ -190,7 +190,7 @@ install: build completions ## install below PREFIX (default /usr/local; DESTDIR 
 	install -s $(APART:%=target/release/%) $(DESTDIR)$(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/lib/st
 	install -s $(RECORDER) $(DESTDIR)$(PREFIX)/lib/st
-	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; done
+	for s in 1 5 7; do install -m 644 man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s; gzip -9nf $(DESTDIR)$(PREFIX)/share/man/man$$s/st-*.$$s; done
 	tools/mpis | while read -r name wrapper; do \
 	    install -d $(DESTDIR)$(PREFIX)/lib/st/$$name; \
 	    install -s $$(ls $(INSTALLED:%=target/$$name/release/%) 2>/dev/null) $(DESTDIR)$(PREFIX)/lib/st/$$name; \

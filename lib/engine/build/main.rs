@@ -18,6 +18,8 @@ const OPS: &str = include_str!("ops.txt");
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=MPICC");
     st_linking::fold_identical_code("bin=st-engine");
+    st_linking::pack_relocations("bins");
+    st_linking::leave_out_unused_tables("bin=st-kernels-mpi");
     for file in ["build/types.txt", "build/ops.txt", "shim/constants.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
