@@ -188,7 +188,8 @@ fn save(
     let exact = kept_exactly(&header, notes, ranks).filter(|_| interim.is_none());
     let started = exact.as_ref().map(|_| without_folding(step(TOOL), args.command.len()));
     let write = |streams: &[PathBuf], header: &Header, place: &dyn Fn() -> Destination| {
-        let mut change = Change { started: started.clone(), ..Change::new(&args.naming) };
+        let mut change = Change::new(&args.naming);
+        change.started.clone_from(&started);
         // A trace without names is better than none.
         if let Some(started) = args.naming.wanted().then(|| UNIX_EPOCH + Duration::from_nanos(header.started))
         {
