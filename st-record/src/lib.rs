@@ -22,6 +22,7 @@ pub mod launcher;
 pub mod left_out;
 pub mod levels;
 pub mod names;
+pub mod notes;
 pub mod pack;
 pub mod preloads;
 mod recover;
@@ -38,7 +39,8 @@ use anyhow::{Context, Result};
 use args::Args;
 use forecast::Forecaster;
 use job::Failure;
-use pack::{Job, Notes};
+use notes::Notes;
+use pack::Job;
 use save::{clear, each_job, recorded};
 use st_cli::{Launch, Output, counted, engine, typed};
 use st_model::num::narrow;
@@ -205,7 +207,7 @@ fn outside(args: &Args) -> Result<u8, Failure> {
         .tempdir_in(&home)
         .with_context(|| format!("{}: cannot create a directory", home.display()))?;
     let name = args.output.as_ref().map_or_else(String::new, |o| o.display().to_string());
-    pack::begin_notes(directory.path(), &name).context("writing to our directory")?;
+    notes::begin(directory.path(), &name).context("writing to our directory")?;
     let mut command = job::command(args, directory.path())?;
     if let Some(output) = &args.output {
         if output.is_dir() {

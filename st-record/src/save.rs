@@ -3,7 +3,8 @@
 use crate::args::Args;
 use crate::interim::Interim;
 use crate::names;
-use crate::pack::{self, Change, Job, Notes};
+use crate::notes::Notes;
+use crate::pack::{self, Change, Job};
 use crate::tool::{TOOL, complain};
 use crate::trace_name::numbered;
 use anyhow::{Context, Result, bail};

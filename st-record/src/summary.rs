@@ -1,6 +1,6 @@
 //! The closing lines.
 
-use crate::pack::Notes;
+use crate::notes::Notes;
 use st_cli::counted;
 use st_model::num::Exact as _;
 use st_stream::TimeBytes;
