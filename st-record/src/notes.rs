@@ -88,7 +88,7 @@ impl Notes {
         Ok(Self::parse(&text))
     }
 
-    fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for line in text.lines().skip(1) {
             if let Some(said) = line.strip_prefix(FAILED) {
