@@ -218,15 +218,16 @@ fn same(key: &str, a: &Value, b: &Value, names: &mut Names) -> bool {
     }
 }
 
-/// Whether `bytes` is what a send of a predefined type of known size comes to. (Of other types, it is not known here.)
+/// Whether `bytes` is what a send of a predefined type of known size comes to, in all its parts. (Of other types, it is not known here.)
 fn bytes_of_send(call: &Object) -> bool {
     let number = |key: &str| call.get(key).and_then(Value::as_i64);
     // MPI_Isendrecv has a type of its own for what it receives.
     let of = |name, of_two| if call.contains_key(name) { name } else { of_two };
     let Some(name) = call.get(of("type", "sendtype")).and_then(Value::as_str) else { return false };
     let Some((count, bytes)) = number(of("count", "sendcount")).zip(number("bytes")) else { return false };
+    let parts = number("partitions").unwrap_or(1);
     call.contains_key("dest")
-        && SIZES.iter().find(|(n, _)| *n == name).is_none_or(|(_, size)| bytes == count * size)
+        && SIZES.iter().find(|(n, _)| *n == name).is_none_or(|(_, size)| bytes == parts * count * size)
 }
 
 #[cfg(test)]

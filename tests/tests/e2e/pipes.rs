@@ -440,9 +440,9 @@ fn an_output_is_replaced_whole_or_not_at_all() {
 fn a_program_that_is_ended_leaves_no_part_of_its_output() {
     let ended = |signal: &str| {
         format!(
-            "mkfifo held; sleep 3 >held & st-merge -o z.st - <held & \
+            "mkfifo held; sleep 60 >held & holder=$!; st-merge -o z.st - <held & \
              for _ in $(seq 50); do ls -A | grep -q '^[.]z' && break; sleep 0.1; done; \
-             echo there: $(ls -A | grep -c '^[.]z'); kill -{signal} $!; wait $!; echo ended: $?; rm held"
+             echo there: $(ls -A | grep -c '^[.]z'); kill -{signal} $!; wait $!; echo ended: $?; rm held; kill $holder"
         )
     };
     let [term, hup] = ["TERM", "HUP"].map(ended);
