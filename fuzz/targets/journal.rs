@@ -17,16 +17,7 @@ fn with_log(log: &[u8]) -> Vec<u8> {
     let mut recorder = RankRecorder::new(0, Options::default());
     recorder.open_thread(0);
     let snapshot = journal::snapshot(&recorder, &Header::default(), &[], "host").expect("a vector takes all");
-    let mut bytes = vec![0; journal::PAGE];
-    bytes[..16].copy_from_slice(&journal::opening());
-    let length = log.len() as u64;
-    let fields = journal::descriptor(1, journal::PAGE as u64, &snapshot, length);
-    for (i, f) in fields.into_iter().chain([length]).enumerate() {
-        bytes[journal::REGIONS[1] + 8 * i..][..8].copy_from_slice(&f.to_le_bytes());
-    }
-    bytes.extend_from_slice(&snapshot);
-    bytes.extend_from_slice(log);
-    bytes
+    journal::whole(&snapshot, log)
 }
 
 fuzz_target!(|bytes: &[u8]| {

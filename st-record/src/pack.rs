@@ -346,13 +346,7 @@ mod tests {
         let snapshot =
             journal::snapshot(&RankRecorder::new(0, Options::default()), &Header::default(), &[], "here")
                 .unwrap();
-        let mut bytes = vec![0; journal::PAGE];
-        bytes[..16].copy_from_slice(&journal::opening());
-        let fields = journal::descriptor(1, journal::PAGE.to_u64(), &snapshot, 0);
-        for (at, field) in (journal::REGIONS[1]..).step_by(8).zip(fields) {
-            bytes[at..at + 8].copy_from_slice(&field.to_le_bytes());
-        }
-        bytes.extend(snapshot);
+        let bytes = journal::whole(&snapshot, &[]);
         fs::write(&path, &bytes).unwrap();
         // What is in the way cannot be written to.
         let stream = directory.path().join("rank-000000.st");

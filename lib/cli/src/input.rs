@@ -401,14 +401,7 @@ mod tests {
             r.record(thread, sym, &[0; 8], 0, 0);
         }
         let snapshot = journal::snapshot(&r, &Header::default(), &[], "here").unwrap();
-        let mut bytes = vec![0; PAGE];
-        bytes[..16].copy_from_slice(&journal::opening());
-        let fields = journal::descriptor(1, PAGE.to_u64(), &snapshot, 0);
-        for (at, field) in (journal::REGIONS[1]..).step_by(8).zip(fields) {
-            bytes[at..at + 8].copy_from_slice(&field.to_le_bytes());
-        }
-        bytes.extend(snapshot);
-        bytes
+        journal::whole(&snapshot, &[])
     }
 
     #[test]

@@ -165,7 +165,7 @@ impl State {
     }
 
     /// A thread has ended: what its unwinder keeps is for the next one. A call that it makes all the same gets another.
-    pub(crate) fn end_thread(&mut self, thread: usize) {
+    fn end_thread(&mut self, thread: usize) {
         self.spare.extend(self.threads.get_mut(thread).and_then(|t| t.unwinder.take()));
     }
 

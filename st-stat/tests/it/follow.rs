@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser as _;
 use serde_json::Value;
-use st_capture::journal::{self, LOG_LENGTH, PAGE, REGIONS};
+use st_capture::journal;
 use st_cli::Status;
 use st_model::calls::names;
 use st_model::header::{Header, Step};
@@ -49,19 +49,11 @@ fn journal_on(host: &str, directory: &Path, number: u32, pid: u32, turns: i64) {
         times.column_chunk(number, thread, &chunk).unwrap();
     }
     let snapshot = journal::snapshot(&of.recorder, &header(), &[], host).unwrap();
-    let mut bytes = vec![0; PAGE];
-    bytes[..16].copy_from_slice(&journal::opening());
-    let fields = journal::descriptor(1, PAGE.try_into().unwrap(), &snapshot, 0);
-    for (i, field) in fields.into_iter().enumerate() {
-        bytes[REGIONS[0] + 8 * i..][..8].copy_from_slice(&field.to_le_bytes());
-    }
-    bytes[REGIONS[0] + LOG_LENGTH..][..8].fill(0);
-    bytes.extend_from_slice(&snapshot);
     let name = |ends: &str| directory.join(format!("{}.{ends}", process(number, pid)));
     // As the recorder has it: the times first.
     fs::write(name(TIMES), times.finish().unwrap()).unwrap();
     let hidden = directory.join(".half");
-    fs::write(&hidden, bytes).unwrap();
+    fs::write(&hidden, journal::whole(&snapshot, &[])).unwrap();
     fs::rename(hidden, name(JOURNAL)).unwrap();
 }
 

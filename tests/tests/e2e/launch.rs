@@ -371,6 +371,26 @@ fn options_after_the_command_are_said_to_be_its_own() {
 }
 
 #[test]
+fn sessions_after_the_one_by_which_a_rank_is_left_out_do_nothing() {
+    workplace::under_each("sessions", "sessions.c", &[], |p| {
+        let o = p.outside("--only 0 -o here.st", "./sessions")?.ok()?;
+        check(!o.stderr.contains("internal error"), "nothing fails", &o)?;
+        let ended = o.text().matches("child ended with 0").count();
+        check(ended == usize::try_from(p.job.ranks).unwrap_or(0), "each rank's child ends", &o)
+    });
+}
+
+#[test]
+fn a_thread_that_has_ended_keeps_little() {
+    workplace::under_each("threads", "threads.c", &["-pthread"], |p| {
+        let o = p.outside("-q -o here.st", "./threads 300")?.ok()?;
+        let all: Vec<i64> = o.text().lines().filter_map(|kb| kb.parse().ok()).collect();
+        // What is known of code alone would be 40 kB more.
+        check(!all.is_empty() && all.iter().all(|kb| *kb < 30), &format!("kB a thread: {all:?}"), &o)
+    });
+}
+
+#[test]
 fn what_a_killed_st_record_leaves_can_be_packed() {
     under_each(|p| {
         let left = ".st-record-left";

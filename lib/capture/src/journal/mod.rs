@@ -110,6 +110,21 @@ pub fn descriptor(generation: u64, offset: u64, snapshot: &[u8], log: u64) -> [u
     [fields[0], fields[1], fields[2], fields[3], crc.into()]
 }
 
+/// A journal of one region, that holds this snapshot and log, as a file is that nobody writes to any longer.
+#[must_use]
+pub fn whole(snapshot: &[u8], log: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; PAGE];
+    out[..16].copy_from_slice(&opening());
+    let length = log.len().to_u64();
+    let fields = descriptor(1, PAGE.to_u64(), snapshot, length);
+    for (field, at) in fields.into_iter().chain([length]).zip(out[REGIONS[1]..].chunks_exact_mut(8)) {
+        at.copy_from_slice(&field.to_le_bytes());
+    }
+    out.extend_from_slice(snapshot);
+    out.extend_from_slice(log);
+    out
+}
+
 /// What a thread's slot says of the call that it is in: 0 is none.
 #[must_use]
 pub fn inside(call: CallId, site: u32) -> u64 {

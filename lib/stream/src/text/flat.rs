@@ -378,7 +378,7 @@ mod tests {
         apart.threads[0].counts[0].streams = streams;
         let from = std::time::Instant::now();
         let lines = Lists::default().leaves(&apart, &apart.threads[0]);
-        assert!(from.elapsed().as_secs() < 5, "{:?}", from.elapsed());
+        assert!(from.elapsed().as_secs() < 20, "{:?}", from.elapsed());
         // The highest rank has the first count, and so has every seventh below it.
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].matches("(1,").count(), 6, "{}", lines[0]);
