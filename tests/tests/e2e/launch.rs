@@ -382,8 +382,8 @@ fn sessions_after_the_one_by_which_a_rank_is_left_out_do_nothing() {
 
 #[test]
 fn a_thread_that_has_ended_keeps_little() {
-    workplace::under_each("threads", "threads.c", &["-pthread"], |p| {
-        let o = p.outside("-q -o here.st", "./threads 300")?.ok()?;
+    workplace::under_each("threads_in_turn", "threads_in_turn.c", &["-pthread"], |p| {
+        let o = p.outside("-q -o here.st", "./threads_in_turn 300")?.ok()?;
         let all: Vec<i64> = o.text().lines().filter_map(|kb| kb.parse().ok()).collect();
         // What is known of code alone would be 40 kB more.
         check(!all.is_empty() && all.iter().all(|kb| *kb < 30), &format!("kB a thread: {all:?}"), &o)
