@@ -97,12 +97,12 @@ command_of() {
     fi
 }
 
-# `recorded OUT PROGRAM RANKS OPTION…`: records a run.
+# `recorded OUT PROGRAM RANKS OPTION…`: records a run. timeout stays in the foreground everywhere, so that who stops make stops what it started.
 recorded() {
     local out=$1 program=$2 ranks=$3
     shift 3
     # shellcheck disable=SC2046
-    timeout 1800 st-record -q -o "$out" "$@" -- "$mpirun" -n "$ranks" $(command_of "$program") >/dev/null
+    timeout --foreground 1800 st-record -q -o "$out" "$@" -- "$mpirun" -n "$ranks" $(command_of "$program") >/dev/null
 }
 
 # `lasted RANKS COMMAND…`: seconds between MPI_Init and MPI_Finalize of the longest rank of a run that nothing records.
@@ -111,7 +111,7 @@ lasted() {
     shift
     [ -e "$work/stopwatch.so" ] || cc -shared -fPIC -O1 -o "$work/stopwatch.so" "$here/stopwatch.c" -ldl
     rm -f "$work/lasted"
-    ST_STOPWATCH=$work/lasted LD_PRELOAD=$work/stopwatch.so timeout 1800 "$mpirun" -n "$ranks" "$@" >/dev/null
+    ST_STOPWATCH=$work/lasted LD_PRELOAD=$work/stopwatch.so timeout --foreground 1800 "$mpirun" -n "$ranks" "$@" >/dev/null
     awk -v ranks="$ranks" '$1 > most { most = $1 } END { if (NR != ranks) exit 1; print most }' "$work/lasted"
 }
 
@@ -131,7 +131,7 @@ drifting() {
         echo "$(((rank * 333331 + run * 104729) % 1000000)):$ns:$((kink ? kink : 1 << 40)):$((ns / 2))"
     done | paste -sd ' ')
     LD_PRELOAD=$work/clocks.so ST_FAKE_CLOCKS=$fakes ST_FAKE_BASE=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime) \
-        timeout 1800 st-record -q -o "$out" --clock monotonic -- "$mpirun" -n "$ranks" "$@" >/dev/null
+        timeout --foreground 1800 st-record -q -o "$out" --clock monotonic -- "$mpirun" -n "$ranks" "$@" >/dev/null
 }
 
 # `traced OUT PROGRAM RANKS FOLD`: a kernel's trace on paper, or that of a run of the user's program.
@@ -161,7 +161,7 @@ eztraced() {
     local out=$1 ranks=$2
     shift 2
     rm -rf "$out"
-    timeout 1800 "$mpirun" -n "$ranks" eztrace -t openmpi -o "$out" "$@"
+    timeout --foreground 1800 "$mpirun" -n "$ranks" eztrace -t openmpi -o "$out" "$@"
 }
 
 # What st-record's --time keeps, with its further options, in words.
@@ -182,7 +182,7 @@ structure() {
 
 # Seconds that a program took when it was recorded, by its trace, and that the replay takes; of the longest rank.
 replayed() {
-    timeout 1800 st-replay -q --csv "$@" | awk -F, '
+    timeout --foreground 1800 st-replay -q --csv "$@" | awk -F, '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["recorded_s"] > recorded { recorded = $at["recorded_s"] }
         $at["replayed_s"] > replayed { replayed = $at["replayed_s"] }

@@ -20,6 +20,9 @@ pub(super) struct Claim {
     #[serde(default)]
     must: bool,
     is: Test,
+    /// Where it is not so, what that comes of.
+    #[serde(default)]
+    why: String,
 }
 
 /// How it is tested.
@@ -80,8 +83,10 @@ impl Claim {
         };
         let unknown = holds.is_empty() && differs.is_empty();
         let nothing = if unknown { "; not measured" } else { "" };
+        let why =
+            if differs.is_empty() || self.why.is_empty() { String::new() } else { format!(": {}", self.why) };
         let text = format!(
-            "{}: {} {}{}{}{nothing}",
+            "{}: {} {}{}{}{why}{nothing}",
             self.says,
             self.series,
             self.limit(),
@@ -206,6 +211,8 @@ mod tests {
             found(r#"{"within":{"most":20}}"#),
             "x: s at most 20; holds for a (11); DIFFERS for b (40)"
         );
+        let because = Claim { why: "it is slow".into(), ..claim(r#"{"within":{"most":20}}"#, "[]") };
+        assert!(because.found(&all).0.ends_with("DIFFERS for b (40): it is slow"));
     }
     #[test]
     fn what_is_nearer_to_0_may_be_on_its_other_side() {
