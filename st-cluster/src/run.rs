@@ -269,7 +269,7 @@ fn finish(
     let (sections, budget) = (all.tree.finish()?, args.input.steps.budget());
     if how.0.signatures == Signatures::Paper {
         // Each call is looked at, not only the loops.
-        sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
+        budget.spend_all(&sections, None, 1)?;
     }
     if all.dropped && args.folded() > 0 {
         let explaining = args.talk.progress(NAME, "explaining", Amount::Things("calls", events));

@@ -124,11 +124,15 @@ pub fn survey(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<(Pr
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut preflight = Preflight::new(here, args.scale_bytes);
     let mut found = HashSet::new();
-    let budget = args.input.steps.budget();
+    let (budget, mut spent) = (args.input.steps.budget(), Ok(()));
     let shown = args.input.shown(TOOL, &args.talk);
     let whole = each_section(&[trace.to_owned()], &shown, |_, section| {
         if !args.unchecked {
-            budget.spend(&section, None, 1)?;
+            spent = budget.spend(&section, None, 1);
+            if spent.is_err() {
+                // What the others take is counted, too.
+                return Ok(());
+            }
         }
         if !args.scale.is_empty() {
             found.extend(WhatIf::new(&section, args).found().iter().cloned());
@@ -138,6 +142,7 @@ pub fn survey(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<(Pr
         }
         Ok(preflight.see(&section)?)
     })?;
+    spent?;
     let open = checker.as_ref().map_or(0, Checker::open_channels);
     let matching = args.talk.progress(TOOL, "matching", Amount::Things("channels", open));
     preflight.judged(checker.map(|c| c.finish(&args.symbols, &|n| matching.advance(n))));

@@ -14,6 +14,7 @@ use st_model::steps::Budget;
 
 use crate::args::{AtArgs, BetweenArgs, BetweenBy, Explaining};
 use crate::calls::{SITE, function, site_cells, site_of};
+use crate::explain::pay_rows;
 use crate::input;
 use crate::moment::{Clocks, Moment, State};
 use crate::table::{Cell, Column, Format, Table, duration, ranks as named_ranks};
@@ -28,7 +29,7 @@ impl Timed {
     fn read(of: &Explaining) -> Result<Self> {
         let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
         let budget = of.input.steps.budget();
-        sections.iter().try_for_each(|s| budget.spend_rows(s))?;
+        pay_rows(&sections, &budget)?;
         let clocks = Clocks::of(&sections, &budget)?;
         if !clocks.exact {
             of.talk.warn(

@@ -52,7 +52,7 @@ impl<'a> Compared<'a> {
     }
 
     fn spend(&self, budget: &Budget) -> Result<()> {
-        let spent = self.sections.iter().try_for_each(|section| budget.spend(section, None, 1));
+        let spent = budget.spend_all(&self.sections, None, 1);
         spent.with_context(|| self.path.display().to_string())
     }
 

@@ -62,20 +62,23 @@ enum Otherwise {
 pub(crate) const HISTOGRAMS: &str =
     "parameters are histograms (st-merge --histogram): messages cannot be matched";
 
-/// Steps of which what was read has paid for some in bytes.
-pub(crate) fn paid(whole: &Whole, steps: &Steps) -> Budget {
+/// Calls for which a byte of what was read pays: regular programs have some three in each byte of their exact times.
+const BYTE: u64 = 8;
+
+/// Pays for going through all calls, of which each is so many steps, or says that it would take too long.
+pub(crate) fn pay(whole: &Whole, sections: &[Section], steps: &Steps, each: u64) -> Result<(), Exceeded> {
     let budget = steps.budget();
-    budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 2));
-    budget
+    budget.allow(whole.bytes.unwrap_or(0).saturating_mul(BYTE * each));
+    budget.spend_all(sections, None, each)
 }
 
-/// Pays for looking for waits, or says that it would take too long. For all that there is to tell each byte pays for more.
-fn spent(whole: &Whole, sections: &[Section], steps: &Steps, otherwise: Otherwise) -> Result<(), Exceeded> {
-    let budget = paid(whole, steps);
-    if otherwise == Otherwise::AllElse {
-        budget.allow(whole.bytes.unwrap_or(0).saturating_mul(CALLS * 6));
+/// Pays for a row about each rank, or says what rows about all of them take.
+pub(crate) fn pay_rows(sections: &[Section], budget: &Budget) -> Result<(), Exceeded> {
+    let mut spent = Ok(());
+    for section in sections {
+        spent = budget.spend_rows(section);
     }
-    sections.iter().try_for_each(|section| budget.spend(section, None, CALLS))
+    spent
 }
 
 impl Explained {
@@ -130,7 +133,7 @@ impl Explained {
             .take()
             .filter(|_| otherwise != Otherwise::Nothing && !sections.iter().all(is_timed));
         if let Some(kept) = kept {
-            sections.iter().try_for_each(|s| budget.spend_rows(s))?;
+            pay_rows(sections, &budget)?;
             budget.take_short(kept.rows().saturating_mul(ROW))?;
             let kept = Kept::of(&kept);
             remark(&kept, &whole.header.clock, talk);
@@ -148,12 +151,12 @@ impl Explained {
             bail!("{HISTOGRAMS}");
         }
         let looked = timed && !histograms;
-        let too_long = match looked.then(|| spent(whole, sections, &input.steps, otherwise)) {
+        let too_long = match looked.then(|| pay(whole, sections, &input.steps, CALLS)) {
             Some(Err(exceeded)) if otherwise == Otherwise::AllElse => Some(exceeded),
             spent => spent.transpose()?.and(None),
         };
         if !looked || too_long.is_some() {
-            sections.iter().try_for_each(|s| budget.spend_rows(s))?;
+            pay_rows(sections, &budget)?;
             return Ok((Self { too_long, ..found }, None));
         }
         let progress = explaining(sections, talk);

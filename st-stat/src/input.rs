@@ -33,12 +33,14 @@ pub(crate) fn profiled(
     input: &StreamIn,
     talk: &Talk,
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
-    let (mut sections, budget) = (Vec::new(), input.steps.budget());
+    let (mut sections, budget, mut spent) = (Vec::new(), input.steps.budget(), Ok(()));
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
-        budget.spend_reading(&section)?;
+        // Refused by what all of them take.
+        spent = budget.spend_reading(&section);
         sections.push(section);
         Ok(())
     })?;
+    spent?;
     whole.remark(NAME, talk);
     let graphs = Graphs::of(&sections)?;
     let profile = |section| Ok((Profile::of(&section, &graphs)?, section));

@@ -12,6 +12,7 @@ use st_model::steps::Budget;
 
 use crate::args::{MatrixArgs, RanksBy};
 use crate::clusters;
+use crate::explain::pay_rows;
 use crate::input;
 use crate::rank_groups::RankGroups;
 use crate::table::{Cell, Column, Format, Table, bytes, grouped};
@@ -57,10 +58,12 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
 /// Who sends how much to whom.
 pub(crate) fn flows(sections: &[Section], budget: &Budget) -> Result<Flows> {
     let (graphs, mut flows) = (Graphs::of(sections)?, Flows::default());
-    sections.iter().try_for_each(|section| budget.spend_rows(section))?;
+    pay_rows(sections, budget)?;
+    let (mut done, all) = (0, sections.iter().map(|section| section.ranks.len()).sum());
     for section in sections {
         for rank in section.ranks.iter() {
-            flows.add(section, rank, &graphs, budget)?;
+            done += 1;
+            flows.add(section, rank, &graphs, budget).map_err(|why| why.of_part(done, all))?;
         }
     }
     Ok(flows)

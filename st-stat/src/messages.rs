@@ -16,7 +16,7 @@ use st_model::steps::Budget;
 
 use crate::args::MessagesArgs;
 use crate::calls::{SITE, function, site_cells};
-use crate::explain::explaining;
+use crate::explain::{explaining, pay_rows};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -62,11 +62,13 @@ impl Messages {
             hosts.extend(ranks.iter().map(|rank| (rank, host.as_str())));
         }
         let mut sites: BTreeMap<FunctionSite, Sent> = BTreeMap::new();
-        sections.iter().try_for_each(|section| budget.spend_rows(section))?;
+        pay_rows(sections, budget)?;
+        let (mut done, all) = (0, sections.iter().map(|section| section.ranks.len()).sum());
         for section in sections {
             let mut symbols: Vec<Sent> = section.symbols.iter().map(|_| Sent::default()).collect();
             for rank in section.ranks.iter() {
-                each_sent(section, rank, &graphs, budget, |event, volume, times| {
+                done += 1;
+                let told = each_sent(section, rank, &graphs, budget, |event, volume, times| {
                     let Some(sent) = symbols.get_mut(event.sym as usize) else { return };
                     for (to, flow) in flows(event, volume, times) {
                         let size = (flow.sent + flow.fetched) / u128::from(times);
@@ -74,7 +76,8 @@ impl Messages {
                         *sent.sizes.entry((far, saturate(size))).or_default() += times;
                         sent.ranks.insert(rank);
                     }
-                })?;
+                });
+                told.map_err(|why| why.of_part(done, all))?;
             }
             for (symbol, sent) in section.symbols.iter().zip(symbols).filter(|(_, s)| !s.ranks.is_empty()) {
                 let id = section.sites.get(symbol.site).map(|site| site.id);
@@ -87,7 +90,7 @@ impl Messages {
         let timed = sections.iter().any(Section::has_times) && !histograms;
         let mut fits = [None, None];
         if timed {
-            sections.iter().try_for_each(|section| budget.spend(section, None, 2))?;
+            budget.spend_all(sections, None, 2)?;
             let progress = explaining(sections, talk);
             let transfers = Transfers::of(sections, &|n| progress.advance(n))?;
             drop(progress);

@@ -40,8 +40,7 @@ pub(crate) fn phases(args: &PhasesArgs) -> Result<Status> {
     if sections.iter().any(|s| s.histograms().next().is_some()) {
         bail!("{HISTOGRAMS}");
     }
-    let budget = explain::paid(&whole, &of.input.steps);
-    sections.iter().try_for_each(|s| budget.spend(s, None, 2))?;
+    explain::pay(&whole, &sections, &of.input.steps, 2)?;
     let progress = explain::explaining(&sections, &of.talk);
     let mut analysis = analyse_each(&sections, &|n| progress.advance(n))?;
     drop(progress);

@@ -78,7 +78,7 @@ pub fn run_in(args: &Args, team: &mut Team<'_>) -> Result<Status> {
     let budget = args.input.steps.budget();
     let affordable = traces.files().iter().try_for_each(|file| {
         // Messages are kept, and looked at again.
-        let spent = file.sections.iter().try_for_each(|section| budget.spend(section, None, 2));
+        let spent = budget.spend_all(&file.sections, None, 2);
         spent.with_context(|| file.path.display().to_string())
     });
     team.agree(affordable)?;

@@ -131,7 +131,7 @@ impl Folding {
         if sections.is_empty() || threads().any(|(_, t)| is_untimed(t)) {
             return Err(Unkept::Times);
         }
-        sections.iter().try_for_each(|s| budget.spend(s, None, 1)).map_err(Unkept::Steps)?;
+        budget.spend_all(sections, None, 1).map_err(Unkept::Steps)?;
         let analysis = analyse_causes(sections, tell).map_err(|e| Unkept::Rank(e.to_string()))?;
         match analysis.unmatched.untimed_threads {
             0 => Ok(analysis.kept()),

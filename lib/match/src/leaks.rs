@@ -120,9 +120,16 @@ impl Leaks {
     /// If a rank cannot be read back, or if that takes more than the budget allows.
     pub fn of(sections: &[Section], budget: &Budget) -> Result<Self, Unknown> {
         let mut all = Self::default();
-        sections.iter().try_for_each(|section| budget.spend_rows(section))?;
+        let mut rows = Ok(());
+        for section in sections {
+            // Refused by what all of them take.
+            rows = budget.spend_rows(section);
+        }
+        rows?;
+        let (mut done, ranks) = (0, sections.iter().map(|section| section.ranks.len()).sum());
         for section in sections {
             for rank in section.ranks.iter() {
+                done += 1;
                 if !came_to_its_end(section, rank) {
                     all.early += 1;
                     continue;
@@ -132,7 +139,7 @@ impl Leaks {
                 } else {
                     all.objects(section, rank, budget)?;
                 }
-                all.requests(section, rank, budget)?;
+                all.requests(section, rank, budget).map_err(|why| why.of_part(done, ranks))?;
             }
         }
         Ok(all)
@@ -145,10 +152,8 @@ impl Leaks {
     /// As [`Leaks::of`].
     pub fn add_unmatched(&mut self, sections: &[Section], budget: &Budget) -> Result<(), Unknown> {
         let mut matcher = Matcher::within(Barriers::default(), budget.clone());
-        for section in sections {
-            budget.spend(section, None, 2)?;
-            matcher.add(section)?;
-        }
+        budget.spend_all(sections, None, 2)?;
+        sections.iter().try_for_each(|section| matcher.add(section))?;
         let mut ends: HashMap<(u32, u32), Vec<(u64, What)>, FixedState> = HashMap::default();
         for OpenEnd { call, receives, outside } in matcher.open_ends() {
             if outside {

@@ -13,3 +13,14 @@ pub enum Unknown {
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
 }
+
+impl Unknown {
+    /// The same; of too many steps with what all ranks would take, where it was found at the last of `done`.
+    #[must_use]
+    pub fn of_part(self, done: u64, all: u64) -> Self {
+        match self {
+            Self::Exceeded(exceeded) => exceeded.of_part(done, all).into(),
+            damaged @ Self::Damaged(_) => damaged,
+        }
+    }
+}

@@ -78,6 +78,16 @@ impl Budget {
         self.take(section.steps(of).saturating_mul(times))
     }
 
+    /// The same of all sections of a trace: if it is refused, by what all of them take.
+    ///
+    /// # Errors
+    ///
+    /// If that is more than is left.
+    pub fn spend_all(&self, sections: &[Section], of: Option<&RankList>, times: u64) -> Result<(), Exceeded> {
+        let steps = sections.iter().map(|section| section.steps(of).saturating_mul(times));
+        self.take(steps.fold(0, u64::saturating_add))
+    }
+
     /// Takes what going through the calls of a section once takes where nothing is kept or written of each: less than a step for
     /// those with few parameters.
     ///
@@ -194,10 +204,18 @@ impl Exceeded {
         }
     }
 
-    /// There may be more to come: a round number leaves room for it.
+    /// A round number for what is counted and as much again: no command takes more for what comes after it has counted calls.
     fn enough(&self) -> u64 {
-        let round = (1..=20).map(|digits| 10_u64.saturating_pow(digits));
-        round.into_iter().find(|n| *n > self.used).unwrap_or(u64::MAX)
+        let round = (1..20)
+            .flat_map(|digits| [1, 2, 5].map(|n: u64| n.saturating_mul(10_u64.saturating_pow(digits))));
+        round.into_iter().find(|n| *n / 2 >= self.used).unwrap_or(u64::MAX)
+    }
+
+    /// What all of a trace would take, where a part of it has been gone through: `done` of `all` ranks, the last of them in part.
+    #[must_use]
+    pub fn of_part(self, done: u64, all: u64) -> Self {
+        let used = u128::from(self.used) * u128::from(all.max(1)) / u128::from(done.max(1));
+        Self { used: saturate::<u64>(used).max(self.used), ..self }
     }
 }
 
@@ -397,8 +415,11 @@ mod tests {
         assert_eq!(budget.left(), 7);
         assert_eq!(budget.take(7), Ok(()));
         let error = budget.take(4_000_000 * 60).map_err(|e| e.to_string());
-        let said = "240000107 steps or more, some 48 s: --max-steps allows 100; to do it, say --max-steps 1000000000";
+        let said =
+            "240000107 steps or more, some 48 s: --max-steps allows 100; to do it, say --max-steps 500000000";
         assert_eq!(error, Err(format!("to go through it takes {said}")));
+        let of_all = Exceeded { most: 100, used: 110 }.of_part(2, 100).to_string();
+        assert!(of_all.contains("takes 5500 steps") && of_all.ends_with("say --max-steps 20000"), "{of_all}");
         assert!(other.take(u64::MAX).is_err_and(|e| e.to_string().contains("more steps than can be made")));
         assert_eq!(Budget::default().take(u64::MAX), Ok(()));
     }

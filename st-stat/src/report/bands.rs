@@ -1,15 +1,16 @@
 //! Iterations of the outermost loops, and phases: above the timeline, and as tables.
 
 use anyhow::Result;
+use st_cli::options::Steps;
 use st_explain::{Analysis, Loop, Moment, PhasesBy};
 use st_model::calls::{CallTable, names};
 use st_model::num::{Exact as _, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
-use st_model::steps::Budget;
 
 use super::data::{Band, Columns};
 use super::room::Room;
+use crate::explain::{Explained, pay};
 use crate::phases::{Phases, TENTHS};
 use crate::table::Table;
 
@@ -45,13 +46,14 @@ impl Cuts {
     ///
     /// If that takes more steps than are allowed, or a rank cannot be read back.
     pub(super) fn of(
-        sections: &[Section],
+        explained: &Explained,
         sites: &CallSites,
         analysis: &Analysis,
-        budget: &Budget,
+        steps: &Steps,
     ) -> Result<Self> {
+        let sections = &explained.sections;
         let tells = tells(sections);
-        sections.iter().try_for_each(|s| budget.spend(s, None, if tells { 4 } else { 2 }))?;
+        pay(&explained.whole, sections, steps, if tells { 4 } else { 2 })?;
         let mut known = Vec::new();
         let mut cut = |by| -> Result<Table> {
             let phases = Phases::of(by, sections, sites, analysis, &analysis.each)?;

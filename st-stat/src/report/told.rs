@@ -17,7 +17,7 @@ use super::room::Room;
 use super::{detail, extremes, groups, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::ended::Running;
-use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, paid, ranks_table};
+use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table};
 use crate::levels::Most;
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
@@ -80,8 +80,7 @@ pub(super) fn unless_too_long<T>(
 }
 
 fn profiles(sections: &[Section], steps: &Steps) -> Result<Vec<Profile>> {
-    let budget = steps.budget();
-    sections.iter().try_for_each(|section| budget.spend(section, None, 1))?;
+    steps.budget().spend_all(sections, None, 1)?;
     let graphs = Graphs::of(sections)?;
     sections.iter().map(|section| Ok(Profile::of(section, &graphs)?)).collect()
 }
@@ -113,7 +112,7 @@ impl Told {
         let (origin, windows) = window::asked(&explained, windows)?;
         let cuts = match &explained.analysis {
             Some(analysis) => {
-                let cuts = Cuts::of(&explained.sections, sites, analysis, &paid(&explained.whole, steps));
+                let cuts = Cuts::of(&explained, sites, analysis, steps);
                 unless_too_long(cuts, "iterations and phases are not shown", &mut lacks)?
             }
             None => None,

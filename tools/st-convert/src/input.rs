@@ -53,19 +53,21 @@ impl Input {
     ) -> Result<Trace> {
         let ranks = asked.and_then(|asked| asked.ranks.as_ref());
         let (mut sections, mut zero) = (Vec::new(), None::<i64>);
-        let budget = steps.map(Steps::budget);
+        let (budget, mut spent) = (steps.map(Steps::budget), Ok(()));
         let mut strangers = Strangers::default();
         let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, mut section| {
             strangers.number(&mut section);
             if let Some(budget) = &budget {
-                budget.spend(&section, ranks, HANDED)?;
-                budget.spend_threads(&section, ranks)?;
+                // Refused by what all of them take.
+                let calls = budget.spend(&section, ranks, HANDED);
+                spent = budget.spend_threads(&section, ranks).and(calls);
             }
             let begins = begin(&section).context("decoding")?;
             zero = zero.into_iter().chain(begins).min();
             sections.push(section);
             Ok(())
         })?;
+        spent?;
         whole.remark(tool, &self.talk);
         if let Some(missing) = asked.map_or(Ok(None), |asked| asked.missing(&whole.ranks))? {
             self.talk.warn(tool, missing);

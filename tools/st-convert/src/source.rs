@@ -68,11 +68,13 @@ impl Source {
         if let Some(missing) = selection.missing(&self.trace.whole.ranks)? {
             bail!(UsageError(missing));
         }
-        let budget = steps.budget();
-        self.trace.sections.iter().try_for_each(|section| {
-            budget.spend(section, ranks, HANDED)?;
-            budget.spend_threads(section, ranks)
-        })?;
+        let (budget, mut spent) = (steps.budget(), Ok(()));
+        for section in &*self.trace.sections {
+            // Refused by what all of them take.
+            let calls = budget.spend(section, ranks, HANDED);
+            spent = budget.spend_threads(section, ranks).and(calls);
+        }
+        spent?;
         let wanted = |lane: &&Lane| ranks.is_none_or(|ranks| ranks.contains(lane.rank));
         let mut trace = self.trace.of_lanes(self.trace.lanes.iter().filter(wanted).copied().collect());
         selection.narrow(&self.named, &mut trace)?;

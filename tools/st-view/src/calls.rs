@@ -24,9 +24,10 @@ const PRINTED: u64 = 5;
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let named = Named::read(args)?;
     let (mut objects, mut zero, mut held) = (Objects::default(), None, RankList::default());
-    let budget = args.input.steps.budget();
+    let (budget, mut spent) = (args.input.steps.budget(), Ok(()));
     named.each(args, |_, section| {
-        budget.spend(&section, args.ranks.as_ref(), PRINTED)?;
+        // Refused by what all of them take.
+        spent = budget.spend(&section, args.ranks.as_ref(), PRINTED);
         if args.json {
             objects.add(&section);
         }
@@ -35,6 +36,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
         zero = zero.into_iter().chain(begins).min();
         Ok(())
     })?;
+    spent?;
     if let Some(asked) = &args.ranks {
         let missing = asked.difference(&held);
         let (none, have) = (plain(&missing), plain(&held));

@@ -23,11 +23,15 @@ const MANY: u64 = 1 << 20;
 /// together.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let (mut passed, mut threads) = (true, 0u64);
-    let budget = args.input.steps.budget();
+    let (budget, mut spent) = (args.input.steps.budget(), Ok(()));
     let width = Screen::of(out).width;
     let mut alike: Option<Alike> = None;
     each(args, |_, section| {
-        budget.spend_reading(&section)?;
+        spent = budget.spend_reading(&section);
+        if spent.is_err() {
+            // What the others take is counted, too.
+            return Ok(());
+        }
         let calls = section.threads.iter().map(|t| t.lanes.calls).fold(0u64, u64::saturating_add);
         let amount = Amount::Things("calls", calls);
         let progress = (calls >= MANY).then(|| args.talk.progress("st-view", "checking", amount));
@@ -44,6 +48,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
         }
         Ok(())
     })?;
+    spent?;
     alike.map_or(Ok(()), |last| last.print(width, out))?;
     args.talk.detail("st-view", format_args!("{threads} threads checked"));
     Ok(if passed { Status::Ok } else { Status::Difference })

@@ -68,13 +68,14 @@ fn whole(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Resul
 
 /// Reads all inputs as one trace.
 pub(crate) fn read(args: &Args) -> Result<Trace> {
-    let (mut sections, budget) = (Vec::new(), args.input.steps.budget());
+    let (mut sections, budget, mut spent) = (Vec::new(), args.input.steps.budget(), Ok(()));
     let whole = whole(args, |_, section| {
-        // Structure is printed as it is; each time is a word.
-        budget.spend_times(&section)?;
+        // Structure is printed as it is; each time is a word. Refused by what all of them take.
+        spent = budget.spend_times(&section);
         sections.push(section);
         Ok(())
     })?;
+    spent?;
     let Whole { header, provenance, complete, level, explanation, .. } = whole;
     Ok(Trace { header, provenance, sections, explanation, complete, level })
 }
