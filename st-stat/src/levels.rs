@@ -51,6 +51,8 @@ pub(crate) struct Levels {
     pub(crate) waits: Vec<Vec<u64>>,
     /// The most that one rank of the row waits in the column, ns; empty if rows are single ranks.
     pub(crate) most: Vec<u64>,
+    /// The most that one rank of the row computes in the column, percent of it; empty if rows are single ranks.
+    pub(crate) busiest: Vec<u8>,
 }
 
 impl Levels {
@@ -170,6 +172,7 @@ pub(crate) fn of(analysis: &Analysis, most_of: Most) -> Levels {
     let mut all = sums(analysis, ranks.len().div_ceil(group), &|rank| Some(rank / group), most_of);
     if group == 1 {
         all.most.clear();
+        all.busiest.clear();
     }
     Levels { group, count: ranks.len(), ranks: listed(ranks), ..all }
 }
@@ -199,6 +202,7 @@ fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> Option<usize
     let grid = Grid { begin: analysis.begin().saturating_add(from), columns, ns };
     let cells = || vec![0u64; rows * columns];
     let (mut computation, mut mpi, mut most) = (cells(), cells(), cells());
+    let mut busiest = vec![0; rows * columns];
     let mut waits = vec![cells(); KINDS];
     let mut each: Vec<&Waited> = analysis.each.iter().collect();
     each.sort_by_key(|w| (w.rank, w.enter));
@@ -215,6 +219,10 @@ fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> Option<usize
                 last = call.exit;
             }
             grid.add(&mut one, last, of.end);
+            for (most, computed) in busiest.iter_mut().skip(row * columns).zip(&one) {
+                let part = computed.saturating_mul(100) / saturate::<u64>(ns).max(1);
+                *most = saturate::<u8>(part).max(*most);
+            }
             add(row, &mut computation, &mut one);
             thread.calls().for_each(|call| grid.add(&mut one, call.enter, call.exit.min(of.end)));
             add(row, &mut mpi, &mut one);
@@ -239,7 +247,21 @@ fn sums(analysis: &Analysis, rows: usize, row_of: &dyn Fn(usize) -> Option<usize
     };
     waits.iter_mut().for_each(none);
     let (group, ranks) = (1, Vec::new());
-    Levels { group, count: rows, ranks, rows, columns, column_ns: ns, span_ns, computation, mpi, waits, most }
+    let column_ns = ns;
+    Levels {
+        group,
+        count: rows,
+        ranks,
+        rows,
+        columns,
+        column_ns,
+        span_ns,
+        computation,
+        mpi,
+        waits,
+        most,
+        busiest,
+    }
 }
 
 /// Numbers of ranks; none, if these are those from 0 on, all of them.

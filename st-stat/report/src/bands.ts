@@ -170,14 +170,17 @@ export class Bands {
     return found ? `${told(found.of, found.i, this.origin)} · ${full(found.of)}` : "";
   }
 
-  /** From when to when the next iteration of the first band is, after (or before) what is seen. */
-  next({ from, to }: { from: number; to: number }, by: 1 | -1): [number, number] | undefined {
+  /** From when to when an iteration of the first band is. */
+  time(i: number): [number, number] | undefined {
     const of = this.shown[0];
-    if (!of) return undefined;
-    const [now, begin] = [(from + to) / 2, of.begin_ns];
-    const here = before(begin, now);
-    const whole = to - from > 3 * (of.end_ns[here] - begin[here]);
-    const i = whole ? here : here + by;
-    return i >= 0 && i < begin.length ? [begin[i], of.end_ns[i]] : undefined;
+    return of && i >= 0 && i < of.number.length ? [of.begin_ns[i], of.end_ns[i]] : undefined;
+  }
+
+  /** The iteration of the first band that is in the middle of what is seen, and whether no more than it is. Iterations of ranks that are
+   * apart overlap: one that was gone to need not be in the middle. */
+  here({ from, to }: { from: number; to: number }): { i: number; alone: boolean } {
+    const i = before(this.shown[0]?.begin_ns ?? [], (from + to) / 2);
+    const [begin, end] = this.time(i) ?? [0, 0];
+    return { i, alone: from >= begin && to <= end };
   }
 }

@@ -2,11 +2,13 @@
 // seen, so that a frame has nothing to do but to copy them.
 
 import { Levels } from "./data";
-import { Cells, cells, mixed } from "./paint";
+import { Cells, cells, mixed, upper } from "./paint";
 import { Sums } from "./sums";
 
 export class CellColours {
   private readonly made: Uint32Array;
+  /** Of their upper edges. */
+  private readonly above: Uint32Array;
   private readonly ready: Uint8Array;
   private readonly work: Cells;
   private colours = new Uint32Array(0);
@@ -16,25 +18,30 @@ export class CellColours {
     private readonly sums: Sums,
   ) {
     this.made = new Uint32Array(levels.rows * levels.columns);
+    this.above = new Uint32Array(levels.rows * levels.columns);
     this.ready = new Uint8Array(levels.rows);
     this.work = cells(levels.columns);
   }
 
-  /** By column; 0 where nothing is. */
-  row(row: number, colours: Uint32Array): Uint32Array {
+  /** By column, and of their upper edges; 0 where nothing is. */
+  row(row: number, colours: Uint32Array): [Uint32Array, Uint32Array] {
     const { columns } = this.levels;
     if (colours.length !== this.colours.length || colours.some((one, i) => one !== this.colours[i])) {
       this.colours = colours.slice();
       this.ready.fill(0);
     }
-    const to = this.made.subarray(row * columns, (row + 1) * columns);
-    if (this.ready[row] !== 0) return to;
+    const [to, above] = [this.made, this.above].map((all) => all.subarray(row * columns, (row + 1) * columns));
+    if (this.ready[row] !== 0) return [to, above];
     for (const sum of this.work.sums) sum.fill(0);
     this.work.most.fill(0);
-    this.sums.columns(row, [0, columns], this.work.sums, this.work.most);
-    for (let i = 0; i < columns; i++) to[i] = mixed(colours, this.work, i);
+    this.work.busiest.fill(0);
+    this.sums.columns(row, [0, columns], this.work);
+    for (let i = 0; i < columns; i++) {
+      to[i] = mixed(colours, this.work, i);
+      above[i] = upper(colours, this.work, i, to[i]);
+    }
     this.ready[row] = 1;
-    return to;
+    return [to, above];
   }
 }
 

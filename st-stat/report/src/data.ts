@@ -1,6 +1,6 @@
 // What a page holds, as st-stat/src/report/data.rs writes it, which says what each part means. Times are ns.
 
-export const FORM = 2;
+export const FORM = 3;
 
 export type Value = number | string | boolean | null;
 
@@ -54,6 +54,7 @@ export interface Levels {
   mpi: number[];
   waits: number[][];
   most: number[];
+  busiest: number[];
 }
 
 export interface Lane {

@@ -26,15 +26,16 @@ export function paintSums(painter: Painter, shown: Rows, { from, to, first, last
     const under = next >= rows ? Math.round(((shown.count - first) / (last - first)) * painter.height) : line(next);
     const [top, bottom] = [line(row), Math.max(under, line(row) + 1)];
     if (wide && next === row + 1 && !painter.stacks(top, bottom)) {
-      const made = colours.row(row, painter.colours);
-      painter.line(top, bottom, parts, (i) => made[seen[0] + i]);
+      const [made, above] = colours.row(row, painter.colours);
+      painter.line(top, bottom, parts, (i) => made[seen[0] + i], (i) => above[seen[0] + i]);
     } else {
       painter.clear();
       for (let of = row; of < next; of++) {
-        if (!at) sums.columns(of, seen, painter.cells.sums, painter.cells.most);
+        const { cells } = painter;
+        if (!at) sums.columns(of, seen, cells);
         else {
-          sums.add(of, at, painter.cells.sums);
-          sums.longest(of, from, pixel, painter.cells.most, painter.width);
+          sums.add(of, at, cells.sums);
+          sums.longest(of, from, pixel, cells.most, cells.busiest, painter.width);
         }
       }
       painter.row(top, bottom, parts);

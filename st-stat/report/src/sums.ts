@@ -2,12 +2,13 @@
 // however wide a pixel is.
 
 import { Levels } from "./data";
+import type { Cells } from "./paint";
 
 /** What a cell consists of. */
 export const PARTS = ["computation", "MPI", "late sender", "late receiver", "collective", "one-sided"] as const;
 export const KINDS = PARTS.slice(2);
 
-/** The most that one rank of a row waits, in columns of some width. */
+/** The most that one rank of a row waits, or computes, in columns of some width. */
 interface Most {
   columns: number;
   ns: number;
@@ -18,16 +19,24 @@ export class Sums {
   /** By part and row, up to the beginning of each column and the end of the last; MPI is without waits. */
   private readonly running: (Float64Array | null)[];
   /** The finest first; each has half as many columns as the one before. Nothing, if rows are single ranks. */
-  private readonly most: Most[] = [];
+  private readonly most: Most[];
+  private readonly busiest: Most[];
 
   constructor(private readonly of: Levels) {
     const waits = of.waits.map((kind) => (kind.length > 0 ? kind : null));
     const own = of.mpi.map((ns, i) => Math.max(0, waits.reduce((left, kind) => left - (kind?.[i] ?? 0), ns)));
     this.running = [of.computation, own, ...waits].map((part) => part && this.added(part));
-    if (of.most.length === 0) return;
-    let last: Most = { columns: of.columns, ns: of.column_ns, values: Float64Array.from(of.most) };
-    this.most.push(last);
-    while (last.columns > 32) this.most.push((last = this.halved(last)));
+    this.most = this.levels(Float64Array.from(of.most));
+    // In percent.
+    this.busiest = this.levels(Float64Array.from(of.busiest, (part) => (part * of.column_ns) / 100));
+  }
+
+  private levels(values: Float64Array): Most[] {
+    if (values.length === 0) return [];
+    let last: Most = { columns: this.of.columns, ns: this.of.column_ns, values };
+    const all = [last];
+    while (last.columns > 32) all.push((last = this.halved(last)));
+    return all;
   }
 
   private added(part: number[]): Float64Array {
@@ -43,7 +52,7 @@ export class Sums {
   private halved({ columns, ns, values }: Most): Most {
     const half = Math.ceil(columns / 2);
     const to = new Float64Array(this.of.rows * half);
-    // Another rank may wait most in each half: no rank waits longer than both together.
+    // Another rank may wait, or compute, most in each half: no rank does longer than both together.
     values.forEach((n, i) => (to[Math.floor(i / columns) * half + ((i % columns) >> 1)] += n));
     return { columns: half, ns: ns * 2, values: to };
   }
@@ -64,32 +73,39 @@ export class Sums {
     }
   }
 
-  /** The same of columns from one to before another, and the most that one rank waits there; a larger share there stays. */
-  columns(row: number, [first, last]: [number, number], to: Float64Array[], most: Float64Array): void {
+  /** The same of columns from one to before another, and the most that one rank waits and computes there; larger shares there stay. */
+  columns(row: number, [first, last]: [number, number], to: Cells): void {
     const base = row * (this.of.columns + 1);
-    for (let part = 0; part < to.length; part++) {
-      const [from, sums] = [this.running[part], to[part]];
+    for (let part = 0; part < to.sums.length; part++) {
+      const [from, sums] = [this.running[part], to.sums[part]];
       if (!from) continue;
       for (let i = first; i < last; i++) sums[i - first] += from[base + i + 1] - from[base + i];
     }
-    const finest = this.most[0];
-    if (!finest) return;
-    for (let i = first; i < last; i++) {
-      const share = Math.min(1, finest.values[row * finest.columns + i] / finest.ns);
-      if (share > most[i - first]) most[i - first] = share;
+    for (const [all, shares] of [[this.most, to.most], [this.busiest, to.busiest]] as const) {
+      const finest = all[0];
+      if (!finest) continue;
+      for (let i = first; i < last; i++) {
+        const share = Math.min(1, finest.values[row * finest.columns + i] / finest.ns);
+        if (share > shares[i - first]) shares[i - first] = share;
+      }
     }
   }
 
-  /** The most that a rank of a row waits, as a share of the time about each of so many pixels; a larger one there stays. */
-  longest(row: number, from: number, pixel: number, to: Float64Array, pixels = to.length): void {
-    const of = this.most.find((level) => level.ns >= pixel) ?? this.most[this.most.length - 1];
-    if (!of) return;
-    const [base, first, step] = [row * of.columns, (from + pixel / 2) / of.ns, pixel / of.ns];
-    for (let x = 0; x < pixels; x++) {
-      const column = Math.min(of.columns - 1, Math.max(0, Math.floor(first + x * step)));
-      const share = Math.min(1, of.values[base + column] / of.ns);
-      if (share > to[x]) to[x] = share;
-    }
+  /** The most that a rank of a row waits and computes, as shares of the time about each of so many pixels; larger ones there stay. */
+  longest(row: number, from: number, pixel: number, most: Float64Array, busiest: Float64Array, pixels = most.length): void {
+    about(this.most, row, [from, pixel], most, pixels);
+    about(this.busiest, row, [from, pixel], busiest, pixels);
+  }
+}
+
+function about(all: Most[], row: number, [from, pixel]: [number, number], to: Float64Array, pixels: number): void {
+  const of = all.find((level) => level.ns >= pixel) ?? all[all.length - 1];
+  if (!of) return;
+  const [base, first, step] = [row * of.columns, (from + pixel / 2) / of.ns, pixel / of.ns];
+  for (let x = 0; x < pixels; x++) {
+    const column = Math.min(of.columns - 1, Math.max(0, Math.floor(first + x * step)));
+    const share = Math.min(1, of.values[base + column] / of.ns);
+    if (share > to[x]) to[x] = share;
   }
 }
 

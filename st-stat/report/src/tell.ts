@@ -47,9 +47,10 @@ export function cell(data: Timeline, of_rows: Rows, [t, row, pixel]: [number, nu
   all.add(of, times(levels, begin * column, (end - begin) * column, 1), sums);
   const whole = sums.reduce((sum, [ns]) => sum + ns, 0);
   const parts = PARTS.map((name, i) => (sums[i][0] > 0 ? `${i >= 2 ? "wait: " : ""}${name} ${duration(Math.round(sums[i][0]))} (${percent(sums[i][0], whole)})` : ""));
-  const most = new Float64Array(1);
-  all.longest(of, begin * column, column, most);
-  const one = most[0] > 0 ? `; of ${duration(column)} there one rank waits up to ${percent(most[0], 1)}` : "";
+  const [most, busiest] = [new Float64Array(1), new Float64Array(1)];
+  all.longest(of, begin * column, column, most, busiest);
+  const ones = [`waits up to ${percent(most[0], 1)}`, `computes up to ${percent(busiest[0], 1)}`].filter((_, i) => [most, busiest][i][0] > 0);
+  const one = ones.length > 0 ? `; of ${duration(column)} there one rank ${ones.join(", one ")}` : "";
   const from = moment(begin * column + data.origin_ns, column / 10);
   return `${of_rows.who(of)}, ${duration((end - begin) * column)} from ${from}: ${parts.filter((p) => p).join(", ") || "nothing"}${one}`;
 }

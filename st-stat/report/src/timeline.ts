@@ -62,6 +62,8 @@ export class TimelineView {
   private painter: Painter | undefined;
   private aloneIn: Painter | undefined;
   private waiting = false;
+  /** The iteration that was gone to last, and what was seen then. */
+  private gone: { i: number; from: number; to: number } | undefined;
   private pointers = new Map<number, { x: number; y: number }>();
   private moved = false;
 
@@ -458,10 +460,16 @@ export class TimelineView {
     return this.bands.count;
   }
 
-  /** Shows the next or last iteration of the loop, or phase, that takes most. */
+  /** Shows the next or last iteration of the loop, or phase, that takes most: of one that is seen, else the one in the middle. */
   iteration(by: 1 | -1): void {
-    const next = this.bands.next(this.seen, by);
-    if (next) this.go(...next);
+    const { from, to } = this.seen;
+    const gone = this.gone?.from === from && this.gone.to === to ? this.gone.i : undefined;
+    const { i, alone } = this.bands.here(this.seen);
+    const next = gone !== undefined ? gone + by : alone ? i + by : i;
+    const time = this.bands.time(next);
+    if (!time) return;
+    this.go(...time);
+    this.gone = { i: next, from: this.seen.from, to: this.seen.to };
   }
 
   togglePath(): void {

@@ -8,7 +8,7 @@ use crate::levels::Levels;
 use crate::table::Table;
 
 /// Raised when what is below means something else.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// All of it.
 #[derive(Serialize, Debug)]

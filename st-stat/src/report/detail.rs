@@ -294,6 +294,15 @@ mod tests {
         for (kind, alone) in grouped.waits.iter().zip(&single.waits) {
             assert_eq!(*kind, together(alone));
         }
+        // One that computes in all of a column is seen, also where the others wait for it.
+        let percent = |ns: &u64| u8::try_from(ns * 100 / single.column_ns.unsigned_abs()).unwrap_or(0);
+        for (row, four) in single.computation.chunks(4 * 128).enumerate() {
+            for i in 0..128 {
+                let most = four.iter().skip(i).step_by(128).map(percent).max();
+                assert_eq!(Some(grouped.busiest[row * 128 + i]), most);
+            }
+        }
+        assert!(grouped.busiest.contains(&100) && single.busiest.is_empty());
         // The rank that waits most in a column has at least a fourth of what four wait there.
         for (i, most) in grouped.most.iter().enumerate() {
             let all: u64 = grouped.waits.iter().filter_map(|kind| kind.get(i)).sum();

@@ -44,7 +44,7 @@ pub(super) fn levels(analysis: &Analysis, findings: &[Finding], most: Most) -> O
     let chosen = of(analysis, findings);
     let made = levels::some(analysis, &chosen, most);
     let ranks = chosen.iter().filter_map(|i| analysis.ranks.get(*i)).map(|of| of.rank).collect();
-    Some(Levels { ranks, most: Vec::new(), ..made })
+    Some(Levels { ranks, most: Vec::new(), busiest: Vec::new(), ..made })
 }
 
 /// Rows of fewer ranks than those of the timeline, of single ranks if there is room for them, in fewer columns: for who looks at few of many.

@@ -520,6 +520,16 @@ fn a_run_of_too_many_calls_has_a_page_of_its_sums() {
     );
     assert!(said("--max-steps"), "{lacks:?}");
     assert!(!of(&[])["timeline"].is_null());
+    // Other commands refuse it, by what all ranks take, and say at once what is enough; each byte pays there as for a page.
+    let why = |most: u64| run(&["why", "--max-steps", &most.to_string(), stream.to_str().unwrap()]);
+    let refused = why(1).unwrap_err().chain().last().unwrap().to_string();
+    let number = |after: &str| -> u64 {
+        refused.split(after).nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let takes = number("takes ");
+    assert!(takes > 2 * 200_000 * 8, "{refused}");
+    assert!(why(number("say --max-steps ")).is_ok(), "{refused}");
+    assert!(why(takes - bytes * 60).is_ok() && why(takes - bytes * 68).is_err(), "{bytes} bytes");
 }
 
 /// Streams of all kinds that real programs left: none is too odd for a page.
