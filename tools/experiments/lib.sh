@@ -93,7 +93,7 @@ command_of() {
     if [ -n "${PROGRAMS-}" ]; then
         users | awk -v name="$1" '$1 == name { $1 = $2 = ""; print }'
     else
-        echo "st-kernels $1 --seconds ${SECONDS_EACH:-$(by 0.2 0.5 10)} --seed ${SEED:-1} ${STEPS:+--steps $STEPS} ${SIZE:+--size $SIZE}"
+        echo "st-kernels $1 --seconds ${SECONDS_EACH:-$(by 0.2 0.3 10)} --seed ${SEED:-1} ${STEPS:+--steps $STEPS} ${SIZE:+--size $SIZE}"
     fi
 }
 
