@@ -47,7 +47,17 @@ pub struct Site {
 ///
 /// Tables are equal if their modules and sites are, whatever these are called.
 #[derive(Clone, Debug, Default)]
-pub struct SiteTable(Arc<Content>, Names);
+pub struct SiteTable(Arc<Content>, Names, Space);
+
+/// Room for what is hashed, kept from one site to the next; empty between them.
+#[derive(Debug, Default)]
+struct Space(Vec<u8>);
+
+impl Clone for Space {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
 
 impl PartialEq for SiteTable {
     fn eq(&self, other: &Self) -> bool {
@@ -149,7 +159,9 @@ impl SiteTable {
     }
     /// Index of the site with these frames (modules must be in the table), added if new.
     pub fn stack(&mut self, frames: Vec<Frame>) -> u32 {
-        let id = self.stack_id(&frames);
+        let mut space = std::mem::take(&mut self.2);
+        let id = self.stack_id_in(&frames, &mut space.0);
+        self.2 = space;
         self.put(Site { id, frames, label: String::new() }, true)
     }
     /// Index of a site known by its text only, added if new.
@@ -203,8 +215,11 @@ impl SiteTable {
     /// Identity of a list of frames of this table's modules.
     #[must_use]
     pub fn stack_id(&self, frames: &[Frame]) -> u128 {
+        self.stack_id_in(frames, &mut Vec::new())
+    }
+    fn stack_id_in(&self, frames: &[Frame], all: &mut Vec<u8>) -> u128 {
         // Hashing all at once takes a quarter of what hashing piece by piece does.
-        let mut all = Vec::with_capacity(64 * frames.len());
+        all.reserve(64 * frames.len());
         for f in frames {
             if let Some(m) = self.0.modules.get(f.module as usize) {
                 all.extend_from_slice(m.identity().as_bytes());
@@ -212,7 +227,9 @@ impl SiteTable {
             all.push(0);
             all.extend_from_slice(&f.offset.to_le_bytes());
         }
-        xxh3_128(&all)
+        let id = xxh3_128(all);
+        all.clear();
+        id
     }
 }
 

@@ -224,7 +224,7 @@ impl State {
             return index;
         }
         let table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
-        let frames = table.sites().get(id as usize).map(|s| Arc::clone(&s.frames)).unwrap_or_default();
+        let frames = table.sites().get(id as usize).map(|s| &*s.frames).unwrap_or_default();
         let frames =
             frames.iter().map(|f| self.modules.stored(f, &table, &mut self.recorder.sites)).collect();
         let index = self.recorder.site(call, frames);

@@ -9,7 +9,6 @@ use crate::proof::Proof;
 use crate::rules::{Cfa, Check, Cursor, Rule, RuleCache, Trail, Unnoted};
 use crate::sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner};
 use crate::stack::{Stacks, Window, read_word};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Frames kept per call site, innermost first, unless said otherwise.
@@ -43,8 +42,6 @@ pub struct Unwinder {
     exits: Exits,
     modules: ModuleMap,
     frame_info: FrameInfo,
-    /// Sites by return addresses, innermost first.
-    by_addresses: HashMap<Box<[u64]>, SiteId, foldhash::fast::FixedState>,
     /// Address of the C library's function that starts programs.
     start_main: u64,
     /// A module was closed during this walk: it must be repeated.
@@ -52,6 +49,8 @@ pub struct Unwinder {
     statistics: Statistics,
     trail: Trail,
     addresses: Vec<u64>,
+    /// The same with their modules.
+    frames: Vec<SiteFrame>,
 }
 
 impl Unwinder {
@@ -71,12 +70,12 @@ impl Unwinder {
             exits: Exits::new(),
             modules,
             frame_info: FrameInfo::default(),
-            by_addresses: HashMap::default(),
             start_main: address_of_start_main(),
             stale: false,
             statistics: Statistics::default(),
             trail: Trail::default(),
             addresses: Vec::new(),
+            frames: Vec::new(),
         }
     }
     /// Makes one that has served another thread an unwinder for the calling one: what it knows of code stays, what it knows of
@@ -355,7 +354,6 @@ impl Unwinder {
             self.rules.clear();
             self.exits = Exits::new();
             self.memo.clear();
-            self.by_addresses.clear();
             self.stale = true;
         }
         self.modules = ModuleMap::load();
@@ -368,9 +366,6 @@ impl Unwinder {
 
     /// The site of `addresses`.
     fn intern(&mut self) -> SiteId {
-        if let Some(&site) = self.by_addresses.get(self.addresses.as_slice()) {
-            return site;
-        }
         let mut table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         // Mostly a frame is in the module of the one before.
         let mut last = None;
@@ -387,10 +382,9 @@ impl Unwinder {
                 }
             }
         };
-        let frames: Vec<SiteFrame> = self.addresses.iter().map(frame).collect();
-        let site = table.intern(&frames);
-        self.by_addresses.insert(self.addresses.as_slice().into(), site);
-        site
+        self.frames.clear();
+        self.frames.extend(self.addresses.iter().map(frame));
+        table.intern(&self.frames)
     }
 }
 
