@@ -451,6 +451,11 @@ impl Folded {
     /// The tree's shape, and the count stream of each node by number.
     #[must_use]
     pub fn flatten(self) -> (FlatTree, Vec<Sealed>) {
+        self.laid_out()
+    }
+
+    /// As [`Folded::flatten`], of a sequence that goes on to be folded.
+    fn laid_out(&self) -> (FlatTree, Vec<Sealed>) {
         let (mut items, mut counts) = (Vec::new(), Vec::new());
         self.frozen.nodes_in_order().for_each(|node| node.write(&mut items, &mut counts));
         self.open.from(0).iter().for_each(|node| node.write(&mut items, &mut counts));

@@ -8,8 +8,9 @@
 
 use super::node::Node;
 use super::{Folded, Folder, Likeness};
-use st_model::ints::Sealed;
-use st_model::tree::{FlatTree, Item, Walk};
+use st_model::ints::{Cursor, Sealed};
+use st_model::num::{Exact, narrow};
+use st_model::tree::{Counts, FlatTree, Item, Walk};
 use st_model::varint;
 
 /// A tree and the counts of its nodes.
@@ -52,13 +53,12 @@ impl Folded {
         if beside.is_none() && !try_others {
             return Chosen { tree: self.flatten(), approximate: false };
         }
-        let copy = try_others.then(|| self.clone());
-        let mut best = self.flatten();
+        let mut best = self.laid_out();
         let mut size = stored(&best);
-        let bare = copy.as_ref().and_then(|_| bare(&best));
-        let elastic = match (&bare, copy) {
-            (Some(bare), _) => may_gain(bare).then(|| elastic(bare)),
-            (None, copy) => copy.map(among),
+        let bare = if try_others { bare(&best) } else { None };
+        let elastic = match &bare {
+            Some(bare) => may_gain(bare).then(|| elastic(bare)),
+            None => try_others.then(|| among(self)),
         };
         let beside = beside.map(|beside| beside.flatten());
         let others = [(elastic, GAIN, false), (bare, BARE_GAIN, false), (beside, GAIN, true)];
@@ -123,24 +123,61 @@ impl Folder {
     }
 }
 
+/// The counts of nodes as they are walked over. Most are the same at each visit, and a reader of others is large: only these have one.
+struct Lazy<'a> {
+    counts: &'a [Sealed],
+    /// By node one more than the place of its reader; 0: it has none yet.
+    places: Vec<u32>,
+    readers: Vec<Cursor<'a>>,
+}
+
+impl<'a> Lazy<'a> {
+    fn of(counts: &'a [Sealed]) -> Self {
+        Self { counts, places: vec![0; counts.len()], readers: Vec::new() }
+    }
+}
+
+impl Counts for Lazy<'_> {
+    fn next_count(&mut self, node: usize) -> i64 {
+        let Some(counts) = self.counts.get(node) else { return 0 };
+        if let Some(constant) = counts.constant() {
+            return constant;
+        }
+        if self.places[node] == 0 {
+            self.readers.push(counts.cursor());
+            self.places[node] = narrow(self.readers.len());
+        }
+        self.readers[self.places[node].to_usize() - 1].next()
+    }
+}
+
 /// The bare sequence, if that may be smaller.
 fn bare((tree, counts): &Tree) -> Option<Tree> {
     let limit = tree.items().len() * EVENTS;
-    let mut walk = Walk::new(tree, counts.iter().map(Sealed::cursor).collect::<Vec<_>>());
-    let (mut items, mut runs) = (Vec::new(), Vec::<i64>::new());
+    let mut walk = Walk::new(tree, Lazy::of(counts));
+    let (mut items, mut runs) = (Vec::new(), Vec::new());
+    let mut open: Option<(u32, i64)> = None;
+    let mut close = |(sym, run)| {
+        items.push(Item::Leaf { sym });
+        runs.push(Sealed::from_constant(run));
+        items.len() < limit
+    };
     while let Some((sym, n)) = walk.next_run().ok()? {
-        match (items.last(), runs.last_mut()) {
-            (Some(Item::Leaf { sym: last }), Some(run)) if *last == sym => *run += n,
+        match &mut open {
+            Some((last, run)) if *last == sym => *run += n,
             _ => {
-                items.push(Item::Leaf { sym });
-                runs.push(n);
+                if let Some(before) = open.replace((sym, n))
+                    && !close(before)
+                {
+                    return None;
+                }
             }
         }
-        if items.len() > limit {
-            return None;
-        }
     }
-    Some((FlatTree::new(items), runs.into_iter().map(Sealed::from_constant).collect()))
+    if let Some(last) = open {
+        close(last);
+    }
+    Some((FlatTree::new(items), runs))
 }
 
 /// Bytes of a tree as a stream stores it, or nearly so.
