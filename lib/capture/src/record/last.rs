@@ -14,7 +14,8 @@ use std::ops::Range;
 pub(super) struct Last {
     pub(super) words: Vec<i64>,
     layout: Layout,
-    hashed: Hashed,
+    /// Large, and of most symbols there is none.
+    hashed: Option<Box<Hashed>>,
     pub(super) digests: Digests,
 }
 
@@ -42,7 +43,7 @@ impl Last {
         Self {
             words: Vec::new(),
             layout: Layout::default(),
-            hashed: Hashed::default(),
+            hashed: None,
             digests: Digests::new(info.call, info.error, info.site, info.slots),
         }
     }
@@ -53,7 +54,7 @@ impl Last {
         self.layout.spans.clone_from(&other.layout.spans);
         self.layout.places.clone_from(&other.layout.places);
         // Made again when it is needed: most words never differ.
-        self.hashed.places.clear();
+        self.forget_hashed();
         self.digests = other.digests;
     }
 
@@ -114,23 +115,23 @@ impl Last {
         objects: &Objects,
         mut after: impl FnMut(usize, u128),
     ) {
-        self.know_hashed(info, objects);
+        let known = self.hashed.get_or_insert_default();
+        known.know(&self.words, &self.layout, info.slots, objects);
         let mut lanes = 0_u8;
         for (at, word) in changes {
             let at = usize::from(at);
-            let (Some(&(slot, _)), Some(&(lane, hash))) =
-                (self.layout.places.get(at), self.hashed.places.get(at))
+            let (Some(&(slot, _)), Some(&(lane, hash))) = (self.layout.places.get(at), known.places.get(at))
             else {
                 return;
             };
             self.words[at] = word;
-            if let Some(hash) = self.hashed.lanes[usize::from(lane)].get_mut(usize::from(hash)) {
+            if let Some(hash) = known.lanes[usize::from(lane)].get_mut(usize::from(hash)) {
                 *hash = hashed(&info.slots[usize::from(slot)], word, &objects.words());
             }
             lanes |= 1 << lane;
         }
         for lane in lanes_of(lanes) {
-            let (old, new) = self.digests.set(lane, Digest::new(), &self.hashed.lanes[lane]);
+            let (old, new) = self.digests.set(lane, Digest::new(), &known.lanes[lane]);
             after(lane, new.wrapping_sub(old));
         }
     }
@@ -146,16 +147,16 @@ impl Last {
         objects: &Objects,
         mut after: impl FnMut(T, usize, u128),
     ) {
-        self.know_hashed(info, objects);
+        let known = self.hashed.get_or_insert_default();
+        known.know(&self.words, &self.layout, info.slots, objects);
         let at = usize::from(at);
-        let (Some(&(slot, _)), Some(&(lane, hash))) =
-            (self.layout.places.get(at), self.hashed.places.get(at))
+        let (Some(&(slot, _)), Some(&(lane, hash))) = (self.layout.places.get(at), known.places.get(at))
         else {
             return;
         };
         let (slot, lane) = (&info.slots[usize::from(slot)], usize::from(lane));
         // What comes before it in its lane need be hashed but once.
-        let (before, rest) = self.hashed.lanes[lane].split_at_mut(usize::from(hash));
+        let (before, rest) = known.lanes[lane].split_at_mut(usize::from(hash));
         let mut begun = Digest::new();
         before.iter().for_each(|w| begun.word(*w));
         for (of, word) in changes {
@@ -166,18 +167,18 @@ impl Last {
         }
     }
 
-    /// The words as the proof hashes them are needed.
+    /// Makes the words as the proof hashes them again when they are needed.
     #[inline]
-    fn know_hashed(&mut self, info: &SymInfo, objects: &Objects) {
-        if self.hashed.places.len() != self.words.len() {
-            self.hashed.take_all(&self.words, &self.layout, info.slots, objects);
+    fn forget_hashed(&mut self) {
+        if let Some(hashed) = &mut self.hashed {
+            hashed.places.clear();
         }
     }
 
     /// Takes words that need not lie where these did; `lanes` (by bit) hold those that differ.
     pub(super) fn replace(&mut self, slots: &[Slot], words: &[i64], lanes: u8, objects: &Objects) {
         self.words.clear();
-        self.hashed.places.clear();
+        self.forget_hashed();
         self.words.extend_from_slice(words);
         self.layout.find(slots, words);
         self.digests.read(slots, by_slot(slots, words), lanes, objects.words());
@@ -215,6 +216,14 @@ impl Layout {
 }
 
 impl Hashed {
+    /// They are needed.
+    #[inline]
+    fn know(&mut self, words: &[i64], layout: &Layout, slots: &[Slot], objects: &Objects) {
+        if self.places.len() != words.len() {
+            self.take_all(words, layout, slots, objects);
+        }
+    }
+
     /// Takes all words, whose slots the layout tells (a list's length belongs to its slot).
     #[cold]
     fn take_all(&mut self, words: &[i64], layout: &Layout, slots: &[Slot], objects: &Objects) {
