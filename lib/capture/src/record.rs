@@ -4,6 +4,7 @@
 //! that no predictor explains), never to the number of calls.
 
 mod finder;
+mod finish;
 mod known;
 mod last;
 mod options;
@@ -15,22 +16,19 @@ mod symbol;
 
 use st_model::num::{narrow, saturate};
 use std::collections::HashMap;
-use std::mem;
 
 use foldhash::fast::FixedState;
 
 use crate::fold::{Fold, Folded, Folder};
-use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN, Lane, Meaning, Slot};
+use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN, Meaning, Slot};
 use st_model::columns::{Chunk, ColumnWriter};
-use st_model::ints::Sealed;
-use st_model::objects::{Content, Objects, Registry, Text};
+use st_model::objects::{Objects, Text};
 use st_model::proof::call_word;
-use st_model::ranklist::RankList;
-use st_model::section::{Entry, NO_SYM, Partition, Section, Sym, Symbol, Tables, Thread};
+use st_model::section::{NO_SYM, Sym, Symbol};
 use st_model::sites::{Frame, Representatives, Similar, SiteTable};
 use st_model::sketch::Shape;
-use st_model::tree::FlatTree;
 
+pub use finish::Finished;
 use known::Known;
 pub use options::Options;
 pub use restore::{Draft, Extent, RestoreError};
@@ -385,81 +383,6 @@ impl RankRecorder {
     pub fn calls(&self) -> u64 {
         self.threads.iter().map(SequenceRecorder::calls).sum()
     }
-
-    /// The rank's trace. Exact times are not in it: they left in chunks.
-    #[must_use]
-    pub fn finish(self, host: &str) -> Section {
-        self.finish_chosen(host).0
-    }
-
-    /// As [`RankRecorder::finish`]; and whether the tree of any thread is one that only [`Fold::Approx`] finds.
-    #[must_use]
-    pub fn finish_chosen(self, host: &str) -> (Section, bool) {
-        let (none, mut approximate) = (self.options.fold == Fold::None, false);
-        let section = self.finish_by(host, |folded| {
-            if none {
-                return folded.flatten();
-            }
-            let chosen = folded.smallest();
-            approximate |= chosen.approximate;
-            chosen.tree
-        });
-        (section, approximate)
-    }
-
-    fn finish_by(mut self, host: &str, mut tree: impl FnMut(Folded) -> (FlatTree, Vec<Sealed>)) -> Section {
-        let threads = mem::take(&mut self.threads);
-        let finish = |(i, t)| self.finish_thread(i, t, |folder| tree(folder.finish()));
-        let threads = threads.into_iter().enumerate().map(finish).collect();
-        self.section(host, threads)
-    }
-
-    /// The trace of a thread, which may be a copy for this purpose.
-    fn finish_thread(
-        &self,
-        index: usize,
-        mut t: SequenceRecorder,
-        tree: impl FnOnce(Folder) -> (FlatTree, Vec<Sealed>),
-    ) -> Thread {
-        // Exact times have been taken out.
-        t.enter_tape(&self.infos, self.sketched(), &self.objects);
-        t.end_round(&self.infos);
-        let mut thread = t.finish(self.rank, index, &self.infos, tree);
-        thread.lanes.voided |= if self.sites_differ { 1 << Lane::Site as u8 } else { 0 };
-        thread
-    }
-
-    fn section(&self, host: &str, threads: Vec<Thread>) -> Section {
-        let ranks = RankList::single(self.rank);
-        let objects = &self.objects;
-        Section {
-            hosts: vec![(host.to_owned(), ranks.clone())],
-            sites: self.sites.clone(),
-            tables: Tables {
-                comms: entries(&objects.comms, &ranks),
-                groups: entries(&objects.groups, &ranks),
-                types: entries(&objects.types, &ranks),
-                ops: entries(&objects.ops, &ranks),
-                wins: entries(&objects.wins, &ranks),
-                files: entries(&objects.files, &ranks),
-                texts: entries(&objects.texts, &ranks),
-                names: self.names.iter().map(|(n, id)| (*id, n.clone())).collect(),
-            },
-            symbols: self.symbols.clone(),
-            partitions: vec![Partition { classes: vec![ranks.clone()] }],
-            ranks,
-            threads,
-            ended: Vec::new(),
-        }
-    }
-}
-
-fn entries<T: Content + Clone>(registry: &Registry<T>, ranks: &RankList) -> Vec<Entry<T>> {
-    registry
-        .entries()
-        .iter()
-        .map(|e| Entry { family: e.family, of: vec![(ranks.clone(), e.object.clone())] })
-        .collect()
 }
 
 /// Checks that words have the shape of a row: for recorders' own tests and for readers of foreign data.

@@ -22,6 +22,9 @@ const CALLS: u64 = 1 << 22;
 const SKETCHES: u64 = 1 << 18;
 /// Calls of a thread for each of its sketches at most.
 const EACH: u64 = 1 << 10;
+/// Calls of a thread for each of its sketches at most where its recorder leaves them out: then whoever reads them takes about as long
+/// to make them as to decode them.
+const RECORDED: u64 = 32;
 /// Turns of loops and nodes passed over for each call at most.
 const TURNS: u64 = 16;
 /// Calls of a stream at most, of which a reader makes in a few seconds what they tell, or of one that others have been copied to so many
@@ -56,6 +59,56 @@ impl Derived {
     /// Its payload, if the stream can take it beside what it has.
     pub(crate) fn within(self, stream: &Made) -> Option<Vec<u8>> {
         stream.takes(self.calls, 0).is_ok().then_some(self.payload)
+    }
+}
+
+/// What stands for the sketches of a section whose recorder has not made them: they follow from the exact times that it has written.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    payload: Vec<u8>,
+}
+
+/// What a recorder would sketch of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sketched {
+    /// What sketches keep.
+    pub shape: Shape,
+    /// Number of sketches.
+    pub sketches: u64,
+    /// Number of events, all of which have exact times.
+    pub events: u64,
+}
+
+impl LeftOut {
+    /// What stands for the sketches of a rank's section, by thread, if these need not be made: they tell of few calls each, and are such
+    /// as every reader makes.
+    #[must_use]
+    pub fn of(section: &Section, threads: &[Sketched]) -> Option<Self> {
+        let (mut payload, mut sketches, mut events) = (Vec::new(), 0_u64, 0_u64);
+        for (thread, told) in section.threads.iter().zip(threads) {
+            if told.sketches == 0 {
+                payload.push(0);
+                continue;
+            }
+            let number = SHAPES.iter().position(|known| *known == told.shape)?;
+            let rank = thread.ranks.iter().next().filter(|_| thread.ranks.len() == 1)?;
+            (sketches, events) = (sketches.checked_add(told.sketches)?, events.checked_add(told.events)?);
+            let few = told.events <= told.sketches.saturating_mul(RECORDED);
+            if !few || events > CALLS || sketches > SKETCHES {
+                return None;
+            }
+            if section.turns(thread, rank, told.events) > told.events.saturating_mul(TURNS) {
+                return None;
+            }
+            put_u64(&mut payload, number.to_u64() + 1);
+            put_u64(&mut payload, told.sketches);
+        }
+        (sketches > 0 && threads.len() == section.threads.len()).then_some(Self { payload })
+    }
+
+    /// The payload of DERIVED.
+    pub(crate) fn payload(self) -> Vec<u8> {
+        self.payload
     }
 }
 
@@ -133,6 +186,16 @@ pub(crate) fn encode(section: &Section) -> Option<Derived> {
     }
     let calls = room.counted();
     out.iter().any(|byte| *byte != 0).then_some(Derived { payload: out, calls })
+}
+
+/// What stands in a stream for the sketches of a section that have been made of its exact times, by this payload.
+pub(crate) fn again(section: &Section, payload: Vec<u8>) -> Derived {
+    let mut room = Room::default();
+    for thread in section.threads.iter().filter(|thread| !thread.sketches.is_empty()) {
+        room.sketches += thread.sketches.len().to_u64();
+        room.calls += thread.columns.iter().map(|(_, column)| column.events()).sum::<u64>();
+    }
+    Derived { payload, calls: room.counted() }
 }
 
 /// Makes the sketches of a section of its exact times.

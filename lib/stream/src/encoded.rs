@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::column::Owner;
-use super::derived::{self, Derived};
+use super::derived::{self, Derived, LeftOut};
 use super::kind::FrameKind;
 use super::options::WriteOptions;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sums};
@@ -81,9 +81,17 @@ impl Encoded {
     }
 
     pub(super) fn without_times(section: &Section, options: WriteOptions) -> Self {
+        let derived = options.derives().then(|| derived::encode(section)).flatten();
+        Self { derived, ..Self::of_recorder(section, None) }
+    }
+
+    /// A section without exact times, and with what stands for its sketches, if these have been left out.
+    pub(super) fn of_recorder(section: &Section, left_out: Option<LeftOut>) -> Self {
         let mut parts =
             vec![(FrameKind::Struct, structure::encode(section)), (FrameKind::Lanes, encode_lanes(section))];
-        if section.threads.iter().any(|t| !t.sketches.is_empty()) {
+        if let Some(left_out) = left_out {
+            parts.push((FrameKind::Derived, left_out.payload()));
+        } else if section.threads.iter().any(|t| !t.sketches.is_empty()) {
             parts.push(encode_sketches(section));
         }
         if section.threads.iter().any(|t| !t.sums.is_empty()) {
@@ -99,7 +107,7 @@ impl Encoded {
             objects: objects::encode(&section.tables, &section.ranks),
             opening: Opening::of(section, parts.len()).encode(),
             parts,
-            derived: options.derives().then(|| derived::encode(section)).flatten(),
+            derived: None,
         }
     }
 }

@@ -65,7 +65,7 @@ mod writer;
 
 use std::io::{self, Read, Write};
 
-pub use derived::most_calls;
+pub use derived::{LeftOut, Sketched, most_calls};
 pub use encoded::Encoded;
 pub use error::{DecodeError, Error, ErrorKind};
 pub use index::SectionOffsets;

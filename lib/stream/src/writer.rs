@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::column::{self, Owner};
-use super::derived;
+use super::derived::{self, LeftOut};
 use super::encoded::{Encoded, Timed, Times, times};
 use super::frame::{MAX_TEXT, StoredFrame};
 use super::index::{self, SectionOffsets};
@@ -35,7 +35,7 @@ pub use copying::CopyError;
 pub struct TimeBytes {
     /// Bytes of their frames.
     pub stored: u64,
-    /// Bytes that sketches would take which follow from them, but for those that a copied stream had not stored either.
+    /// Bytes that sketches would take which follow from them, but for those that a stream copied at its level had not stored either.
     pub spared: u64,
 }
 
@@ -271,6 +271,16 @@ impl<W: Write> Writer<W> {
             }
         }
         self.encoded(Encoded::without_times(section, self.options))
+    }
+
+    /// Writes a recorder's section, whose exact times are written; `left_out` stands for its sketches, if it has none.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn recorded(&mut self, section: &Section, left_out: Option<LeftOut>) -> io::Result<()> {
+        self.names(section.sites.names())?;
+        self.encoded(Encoded::of_recorder(section, left_out))
     }
 
     /// Writes a section that has been encoded already, in another thread perhaps.

@@ -15,7 +15,7 @@ use crate::own_file::OwnFile;
 use crate::real;
 use crate::settings::Settings;
 use crate::trace_name::numbered;
-use st_capture::record::RankRecorder;
+use st_capture::record::{Finished, RankRecorder};
 use st_model::columns::{Chunk, Comparison};
 use st_model::header::{Clock, Header, Mpi, Step, TIME_BUDGET, UNRECORDED};
 use st_model::num::{Exact, saturate};
@@ -78,6 +78,8 @@ pub(crate) struct Rest {
     pub(crate) note: String,
     /// Processor time of the recorder's work without what follows, less that of the thread when the recording began to end, ns.
     pub(crate) own: i64,
+    /// The ranks' traces are to be merged, which needs all that they hold beside exact times.
+    pub(crate) merges: bool,
 }
 
 /// Whose stream it is.
@@ -217,17 +219,19 @@ impl Output {
     ///
     /// If it could not be written; the file is gone then.
     pub(crate) fn finish(mut self, rest: Rest) -> Result<Written, String> {
-        let Rest { recorder, journal, directory, early, quiet, note, own } = rest;
+        let Rest { recorder, journal, directory, early, quiet, note, own, merges } = rest;
         let ended = if early { recorder.ended() } else { Vec::new() };
-        let (mut section, approximate) = recorder.finish_chosen(&host());
-        section.ended = ended;
-        let mut written = self.writer.take().map(|w| finish(w, &section));
+        let timed = self.writer.is_some() && !merges;
+        let mut finished = recorder.finish_for_writing(&host(), timed);
+        finished.section.ended = ended;
+        let mut written = self.writer.take().map(|w| finish(w, &finished));
         if let Some(Err(e)) = &written {
             self.fail(e);
+            finished.sketch();
             written = None;
         }
         let written = written.unwrap_or_else(|| {
-            finish(begin(&self.temporary, &self.written, &self.header, &self.step)?, &section)
+            finish(begin(&self.temporary, &self.written, &self.header, &self.step)?, &finished)
         });
         if self.target.exists() {
             // There was none when this job began.
@@ -247,7 +251,7 @@ impl Output {
         written.map_err(|e| format!("{}: {e}", self.target.display()))?;
         let (bytes, lost) = (if self.lost { 0 } else { self.bytes }, u8::from(self.lost));
         let (own, all) = (own + processor_time(), process_time());
-        let approximate = u8::from(approximate);
+        let approximate = u8::from(finished.approximate);
         note_down(
             &directory,
             &format!(
@@ -257,7 +261,7 @@ impl Output {
         if self.rank == 0 && !quiet {
             close_line(&directory, false);
         }
-        Ok(Written { path: self.target, header: self.header, section })
+        Ok(Written { path: self.target, header: self.header, section: finished.section })
     }
 }
 
@@ -277,8 +281,8 @@ fn begin(
     Ok(writer)
 }
 
-fn finish(mut writer: Writer<Counted>, section: &Section) -> std::io::Result<()> {
-    writer.section(section)?;
+fn finish(mut writer: Writer<Counted>, finished: &Finished) -> std::io::Result<()> {
+    writer.recorded(&finished.section, finished.left_out.clone())?;
     writer.finish()?.flush()
 }
 

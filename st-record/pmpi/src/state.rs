@@ -425,8 +425,9 @@ impl State {
         let own = self.cost.total(local::with(|l| l.timed.since())) - since;
         let Self { settings, recorder, journal, .. } = self;
         // What is merged is told of later.
-        let quiet = settings.quiet || (settings.merge.is_some() && !early);
-        Rest { recorder, journal, directory: settings.output, early, quiet, note, own }
+        let merges = settings.merge.is_some();
+        let quiet = settings.quiet || (merges && !early);
+        Rest { recorder, journal, directory: settings.output, early, quiet, note, own, merges }
     }
 
     /// Does something rare and dear within a call.

@@ -26,14 +26,33 @@ pub(super) struct Paths {
     /// close together; times are only written, and nobody waits for that.
     waiting: Vec<u8>,
     times: Vec<Times>,
-    /// Of each path: computation before the call, and the call.
-    sketches: Vec<(Sym, Sym, LiveSketch, LiveSketch)>,
+    sketches: Vec<(Sym, Sym, Option<Box<Live>>)>,
+    shape: Shape,
     by_path: HashMap<(Sym, Sym), usize, FixedState>,
     /// The same where both symbols are among the first [`FEW`]: one more than the path, by symbol and the one before it.
     few: Vec<Vec<u32>>,
     /// Times of one path while they are entered.
     gaps: Vec<u64>,
     durations: Vec<u64>,
+}
+
+/// Computation before the calls of a path, and the calls. It is large, and of a path on which few calls are there is none: these wait.
+#[derive(Debug, Clone)]
+struct Live {
+    compute: LiveSketch,
+    comm: LiveSketch,
+}
+
+impl Live {
+    fn new(shape: Shape) -> Self {
+        Self { compute: LiveSketch::new(shape), comm: LiveSketch::new(shape) }
+    }
+
+    /// The sketches of a rank, to which calls that wait are added last.
+    fn finish(self, sym: Sym, pred: Sym, waiting: &Waiting, rank: u32) -> PathSketch {
+        let compute = self.compute.finish_with(waiting.gaps(), rank);
+        PathSketch { sym, pred, compute, comm: self.comm.finish_with(waiting.durations(), rank) }
+    }
 }
 
 /// Times of a path that are not in its sketches yet, ns: from the call before to the call, and in it. Those of seconds do not
@@ -50,11 +69,11 @@ impl Paths {
         } else {
             self.by_path.get(&(sym, before)).copied()
         };
-        known.unwrap_or_else(|| self.begin(sym, before, LiveSketch::new(shape), LiveSketch::new(shape)))
+        known.unwrap_or_else(|| self.begin(sym, before, shape, None))
     }
 
     #[cold]
-    fn begin(&mut self, sym: Sym, before: Sym, compute: LiveSketch, comm: LiveSketch) -> usize {
+    fn begin(&mut self, sym: Sym, before: Sym, shape: Shape, live: Option<Box<Live>>) -> usize {
         let (i, j, path) = (sym as usize, before as usize, self.sketches.len());
         if i < FEW && j < FEW {
             if self.few.len() <= i {
@@ -70,8 +89,17 @@ impl Paths {
         }
         self.waiting.push(0);
         self.times.push([(0, 0); WAITING]);
-        self.sketches.push((sym, before, compute, comm));
+        self.sketches.push((sym, before, live));
+        self.shape = shape;
         path
+    }
+
+    /// The sketches of a path.
+    #[inline]
+    fn live(&mut self, path: usize) -> Option<&mut Live> {
+        let shape = self.shape;
+        let (.., live) = self.sketches.get_mut(path)?;
+        Some(live.get_or_insert_with(|| Box::new(Live::new(shape))))
     }
 
     /// Adds a call: the time since the call before it, and its own, ns.
@@ -96,9 +124,9 @@ impl Paths {
     #[cold]
     fn add_long(&mut self, path: usize, gap: u64, duration: u64) {
         self.settle_waiting(path);
-        if let Some((_, _, compute, comm)) = self.sketches.get_mut(path) {
-            compute.add(gap);
-            comm.add(duration);
+        if let Some(live) = self.live(path) {
+            live.compute.add(gap);
+            live.comm.add(duration);
         }
     }
 
@@ -114,9 +142,10 @@ impl Paths {
     fn settle(&mut self, path: usize) {
         let waiting = self.waiting(path);
         self.waiting[path] = 0;
-        let (_, _, compute, comm) = &mut self.sketches[path];
-        compute.add_all(waiting.gaps());
-        comm.add_all(waiting.durations());
+        if let Some(live) = self.live(path) {
+            live.compute.add_all(waiting.gaps());
+            live.comm.add_all(waiting.durations());
+        }
     }
 
     /// Adds the first of some calls and every `stride`-th after it, as [`Paths::add`] does. `times` are enter and exit of each, after
@@ -136,8 +165,7 @@ impl Paths {
     /// As [`Paths::add_every`], of so many calls that they need not wait.
     fn add_many(&mut self, path: usize, times: &[(i64, i64)], stride: usize) {
         self.settle_waiting(path);
-        let Some((_, _, compute, comm)) = self.sketches.get_mut(path) else { return };
-        let (gaps, durations) = (&mut self.gaps, &mut self.durations);
+        let (mut gaps, mut durations) = (mem::take(&mut self.gaps), mem::take(&mut self.durations));
         gaps.clear();
         durations.clear();
         let mut rest = times;
@@ -146,27 +174,33 @@ impl Paths {
             durations.push(duration(call.0, call.1));
             rest = rest.get(stride..).unwrap_or_default();
         }
-        compute.add_all(gaps);
-        comm.add_all(durations);
+        if let Some(live) = self.live(path) {
+            live.compute.add_all(&gaps);
+            live.comm.add_all(&durations);
+        }
+        (self.gaps, self.durations) = (gaps, durations);
     }
 
     /// Goes on with sketches as they are stored.
     pub(super) fn resume(&mut self, sketches: &[PathSketch], shape: Shape) {
         for s in sketches {
             let (compute, comm) = (LiveSketch::resume(&s.compute, shape), LiveSketch::resume(&s.comm, shape));
-            self.begin(s.sym, s.pred, compute, comm);
+            self.begin(s.sym, s.pred, shape, Some(Box::new(Live { compute, comm })));
         }
+    }
+
+    /// Number of paths.
+    pub(super) fn len(&self) -> usize {
+        self.sketches.len()
     }
 
     /// The sketches of a rank, by path.
     pub(super) fn finish(mut self, rank: u32) -> Vec<PathSketch> {
         let order = self.order();
         let sketch = |path: usize| {
-            let (sym, pred, compute, comm) = mem::take(&mut self.sketches[path]);
-            let waiting = self.waiting(path);
-            let (compute, comm) =
-                (compute.finish_with(waiting.gaps(), rank), comm.finish_with(waiting.durations(), rank));
-            PathSketch { sym, pred, compute, comm }
+            let (sym, pred, live) = mem::take(&mut self.sketches[path]);
+            let live = live.map_or_else(|| Live::new(self.shape), |live| *live);
+            live.finish(sym, pred, &self.waiting(path), rank)
         };
         order.into_iter().map(sketch).collect()
     }
@@ -174,11 +208,9 @@ impl Paths {
     /// As [`Paths::finish`], of a rank that goes on.
     pub(super) fn so_far(&self, rank: u32) -> Vec<PathSketch> {
         let sketch = |path: usize| {
-            let (sym, pred, compute, comm) = self.sketches[path].clone();
-            let waiting = self.waiting(path);
-            let (compute, comm) =
-                (compute.finish_with(waiting.gaps(), rank), comm.finish_with(waiting.durations(), rank));
-            PathSketch { sym, pred, compute, comm }
+            let (sym, pred, live) = &self.sketches[path];
+            let live = live.as_ref().map_or_else(|| Live::new(self.shape), |live| Live::clone(live));
+            live.finish(*sym, *pred, &self.waiting(path), rank)
         };
         self.order().into_iter().map(sketch).collect()
     }

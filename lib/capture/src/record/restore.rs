@@ -75,7 +75,7 @@ impl RankRecorder {
     /// The rank's trace so far; recording goes on. *Cost:* as [`RankRecorder::finish`], and a copy.
     #[must_use]
     pub fn snapshot(&self, host: &str) -> Section {
-        self.clone().finish_by(host, Folded::flatten)
+        self.clone().finish_by(host, false, Folded::flatten).section
     }
 
     /// The rank's trace so far, to [restore](RankRecorder::restore) from: what has not been folded yet stands behind what has.
@@ -84,13 +84,11 @@ impl RankRecorder {
     pub fn draft(&self, host: &str) -> Draft {
         let mut trees = Vec::new();
         let finish = |(i, t): (usize, &SequenceRecorder)| {
-            let mut thread = self.finish_thread(i, t.without_tree(), |rest| {
+            let (mut thread, times) = self.finish_thread(i, t.without_tree(), |rest| {
                 trees.push(t.folder.packed(rest));
                 Default::default()
             });
-            if let Some(sketches) = t.sketches(self.rank) {
-                thread.sketches = sketches;
-            }
+            thread.sketches = t.sketches(self.rank).unwrap_or_else(|| times.sketches(self.rank));
             thread
         };
         let threads = self.threads.iter().enumerate().map(finish).collect();

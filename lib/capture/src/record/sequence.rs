@@ -17,6 +17,7 @@ use st_model::ranklist::RankList;
 use st_model::section::{Elastic, NO_SYM, PathSketch, Sym, Thread};
 use st_model::sketch::Shape;
 use st_model::tree::FlatTree;
+use st_stream::Sketched;
 
 /// Records one thread.
 #[derive(Debug, Clone)]
@@ -29,6 +30,30 @@ pub(super) struct SequenceRecorder {
     paths: Paths,
     pred: Sym,
     last_exit: i64,
+    /// Sketches lack some time that exact times have.
+    has_left_out: bool,
+}
+
+/// What a thread's sketches are made of, once it has ended.
+#[derive(Debug, Default)]
+pub(super) struct SequenceTimes {
+    paths: Paths,
+    events: u64,
+    /// They follow from exact times, which are those of all events.
+    follow: bool,
+}
+
+impl SequenceTimes {
+    /// What would be sketched, in a shape, if that follows from exact times.
+    pub(super) fn sketched(&self, shape: Shape) -> Option<Sketched> {
+        let sketches = self.paths.len().to_u64();
+        self.follow.then_some(Sketched { shape, sketches, events: self.events })
+    }
+
+    /// The sketches.
+    pub(super) fn sketches(self, rank: u32) -> Vec<PathSketch> {
+        self.paths.finish(rank)
+    }
 }
 
 impl SequenceRecorder {
@@ -43,6 +68,7 @@ impl SequenceRecorder {
             paths: Paths::default(),
             pred: NO_SYM,
             last_exit: start,
+            has_left_out: false,
         }
     }
 
@@ -109,6 +135,7 @@ impl SequenceRecorder {
 
     /// Takes the last event to have ended so many ns later. The tape has been entered.
     pub(super) fn leave_out(&mut self, ns: i64) {
+        self.has_left_out |= ns != 0;
         self.last_exit = self.last_exit.saturating_add(ns);
         if let Some((_, exit)) = self.rounds.times.first_mut() {
             *exit = self.last_exit;
@@ -158,6 +185,7 @@ impl SequenceRecorder {
             paths: if self.rounds.waiting() == 0 { Paths::default() } else { self.paths.clone() },
             pred: self.pred,
             last_exit: self.last_exit,
+            has_left_out: self.has_left_out,
         }
     }
 
@@ -166,24 +194,28 @@ impl SequenceRecorder {
         (self.rounds.waiting() == 0).then(|| self.paths.so_far(rank))
     }
 
-    /// The thread's trace. No round is in progress. `tree` is made of the folder.
+    /// The thread's trace without sketches, and what these are made of. No round is in progress. `tree` is made of the folder.
     pub(super) fn finish(
         self,
         rank: u32,
         index: usize,
         infos: &[SymInfo],
         tree: impl FnOnce(Folder) -> (FlatTree, Vec<Sealed>),
-    ) -> Thread {
+    ) -> (Thread, SequenceTimes) {
         let (tree, counts) = tree(self.folder);
-        Thread {
+        let events = self.known.iter().map(|known| known.events).sum();
+        let follow = self.columns.is_some() && !self.has_left_out;
+        let times = SequenceTimes { paths: self.paths, events, follow };
+        let thread = Thread {
             ranks: RankList::single(rank),
             tree,
             counts: counts.into_iter().map(Elastic::only).collect(),
             params: self.known.into_iter().zip(infos).map(|(k, i)| k.finish(i.slots)).collect(),
             lanes: self.lanes.keyed(rank, narrow(index)),
-            sketches: self.paths.finish(rank),
+            sketches: Vec::new(),
             sums: Vec::new(),
             columns: Vec::new(),
-        }
+        };
+        (thread, times)
     }
 }

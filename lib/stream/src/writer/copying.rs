@@ -12,6 +12,7 @@ use crate::frame::StoredFrame;
 use crate::kind::FrameKind;
 use crate::packer::{ASKED_COLUMN, ASKED_EVENT, Work, level_of};
 use crate::reader::Reader;
+use crate::sketches::encode_sketches;
 use crate::stored::Stored;
 use st_model::columns::Chunk;
 use st_model::num::Exact as _;
@@ -124,12 +125,23 @@ impl<W: Write> Writer<W> {
 
     /// Copies the frames of a section, but for sketches that follow from its times.
     fn copied_section(&mut self, stored: Stored, level: u8) -> Result<(), CopyError> {
-        let derived = self.options.derives().then(|| derived(&stored)).flatten();
+        let derives = self.options.derives();
+        // A recorder's stream has another level.
+        let mut made = (derives && level != self.options.level).then(|| made(&stored)).flatten();
+        let derived = match &mut made {
+            Some((_, derived)) => derived.take(),
+            None => derives.then(|| derived(&stored)).flatten(),
+        };
         let mut derived = derived.and_then(|derived| derived.within(&self.derived));
         let work = self.recoded(stored.frame, FrameKind::Section, level)?;
         self.add(true, Of::Opening(stored.opening.ranks), work)?;
         for part in stored.parts {
             let kind = part.kind()?;
+            if let Some((sketches, _)) = made.take_if(|_| kind == Some(FrameKind::Derived)) {
+                let work = self.planned(FrameKind::Sketch, sketches);
+                self.part(Some(FrameKind::Sketch), work, &mut derived)?;
+                continue;
+            }
             let work = match kind {
                 Some(kind) => self.recoded(part, kind, level)?,
                 // Of a newer version.
@@ -168,6 +180,16 @@ impl<W: Write> Writer<W> {
         let work = self.recoded(frame, kind, level)?;
         Ok(self.add(false, Of::Table(table), work)?)
     }
+}
+
+/// The payload of the sketches that a section's recorder has left out, and what stands for them: they count among what the stream has of
+/// these, and tell what it would take without exact times. Nothing if it cannot be decoded, or its times are too many to be kept.
+fn made(stored: &Stored) -> Option<(Vec<u8>, Option<Derived>)> {
+    let part = stored.parts.iter().find(|part| matches!(part.kind(), Ok(Some(FrameKind::Derived))))?;
+    let payload = part.payload(FrameKind::Derived).ok()?.into_owned();
+    let section = stored.section().ok().filter(|_| stored.has_times())?;
+    let (kind, sketches) = encode_sketches(&section);
+    (kind == FrameKind::Sketch).then(|| (sketches, Some(derived::again(&section, payload))))
 }
 
 /// What stands for a section's sketches, if it can be decoded and they follow from its times.

@@ -3,11 +3,12 @@
 use crate::sections::recorder;
 use crate::stream::{bytes, frame, read};
 use crate::whole::{pair, sample};
+use st_capture::record::Finished;
 use st_model::calls::CallTable;
-use st_model::columns::{Column, Comparison};
+use st_model::columns::{Chunk, Column, Comparison};
 use st_model::section::{ANY_SYM, Section};
 use st_model::sketch::Shape;
-use st_stream::{ReadOptions, Reader, Trace, WriteOptions, Writer, frame_sizes, most_calls};
+use st_stream::{ReadOptions, Reader, TimeBytes, Trace, WriteOptions, Writer, frame_sizes, most_calls};
 
 const LEVEL: u8 = 9;
 
@@ -156,4 +157,68 @@ fn what_does_not_follow_is_refused() {
         let refused = said(payload).unwrap_err();
         assert!(refused.contains("DERIVED"), "{refused}");
     }
+}
+
+/// A rank that makes some calls in no order, each so often after each; its exact times; and what it is if none is left out.
+fn irregular(times: u64, left_out: i64) -> (Finished, Vec<Chunk>, Section) {
+    let mut r = recorder(3, Shape::Buckets);
+    let call = CallTable::builtin().by_name("MPI_Barrier").unwrap().id;
+    let symbols: Vec<_> = (0..4).map(|error| r.symbol(call, 0, error)).collect();
+    let thread = r.open_thread(0);
+    let (mut chunks, mut now) = (Vec::new(), 0);
+    for i in 0..16 * times {
+        let n = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let sym = symbols[usize::try_from(n % 4).unwrap()];
+        let (enter, exit) = (now + i64::try_from(n % 5000).unwrap(), now + 6000);
+        chunks.extend(r.record(thread, sym, &[0], enter, exit).map(|c| *c));
+        now = exit;
+    }
+    chunks.extend(r.leave_out(thread, left_out).map(|c| *c));
+    chunks.extend(r.flush_columns().into_iter().map(|(_, chunk)| chunk));
+    let mut whole = r.clone().finish("host");
+    whole.threads[0].columns.push((3, Column { chunks: chunks.clone(), clock: Comparison::default() }));
+    (r.finish_for_writing("host", true), chunks, whole)
+}
+
+/// A recorder's stream.
+fn written(finished: &Finished, chunks: &[Chunk]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &Trace::default().header, WriteOptions { level: 4 }).unwrap();
+    chunks.iter().for_each(|chunk| writer.column_chunk(3, 0, chunk).unwrap());
+    writer.recorded(&finished.section, finished.left_out.clone()).unwrap();
+    writer.finish().unwrap()
+}
+
+/// A file that a stream is copied to, and what exact times add to it.
+fn packed(stream: &[u8]) -> (Vec<u8>, TimeBytes) {
+    let mut writer =
+        Writer::new(Vec::new(), &Trace::default().header, WriteOptions { level: LEVEL }).unwrap();
+    writer.copy(&mut Reader::new(stream, ReadOptions::default()).unwrap()).unwrap();
+    let times = writer.time_bytes().unwrap();
+    (writer.finish().unwrap(), times)
+}
+
+#[test]
+fn a_recorder_leaves_out_those_of_few_calls_and_files_are_the_same() {
+    let (mut finished, chunks, whole) = irregular(8, 0);
+    assert!(finished.left_out.is_some() && finished.section.threads[0].sketches.is_empty());
+    let short = written(&finished, &chunks);
+    assert_eq!(read(&short).unwrap().sections, std::slice::from_ref(&whole));
+    // Exact times could not be written after all.
+    finished.sketch();
+    assert_eq!(finished.section.threads[0].sketches, whole.threads[0].sketches);
+    assert!(finished.left_out.is_none());
+    let long = written(&finished, &chunks);
+    assert_eq!(read(&long).unwrap().sections, std::slice::from_ref(&whole));
+    assert!(short.len() < long.len());
+    let (file, times) = packed(&short);
+    assert_eq!((file, times), packed(&long));
+    assert!(times.spared > 0);
+}
+
+#[test]
+fn a_recorder_keeps_those_that_others_would_not_make_as_fast_or_not_at_all() {
+    assert!(irregular(100, 0).0.left_out.is_none());
+    let (finished, _, whole) = irregular(8, 1000);
+    assert!(finished.left_out.is_none());
+    assert_eq!(finished.section.threads[0].sketches, whole.threads[0].sketches);
 }
