@@ -211,13 +211,14 @@ impl Cause {
         for (Doing { at, what }, ns) in all {
             activities.entry((at.place, *what)).or_default().push((at.rank, whole_ns(*ns)));
         }
-        let sum = |ranks: &[(u32, u64)]| ranks.iter().map(|(_, ns)| ns).sum::<u64>();
-        let whole = activities.values().map(|ranks| sum(ranks)).sum();
+        let sum = |ranks: &[(u32, u64)]| ranks.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
+        let whole = activities.values().map(|ranks| sum(ranks)).fold(0, u64::saturating_add);
         // What is not told apart is many activities.
         let apart = activities.into_iter().filter(|((place, _), _)| *place != ELSEWHERE);
         let ((place, what), ranks) = apart.max_by_key(|(_, ranks)| sum(ranks))?;
         let named = alone(&ranks).map_or_else(|| most(&ranks), |rank| vec![rank]);
-        let part = ranks.iter().filter(|(rank, _)| named.binary_search(rank).is_ok()).map(|(_, ns)| ns).sum();
+        let of_named = ranks.iter().filter(|(rank, _)| named.binary_search(rank).is_ok());
+        let part = of_named.map(|(_, ns)| *ns).fold(0, u64::saturating_add);
         Some(Self { place, places: 1, what, ranks: named, part: [part, whole] })
     }
 
@@ -310,10 +311,10 @@ fn alone(parts: &[(u32, u64)]) -> Option<u32> {
 pub(crate) fn most(parts: &[(u32, u64)]) -> Vec<u32> {
     let mut sorted = parts.to_vec();
     sorted.sort_by_key(|(rank, ns)| (u64::MAX - ns, *rank));
-    let all: u64 = sorted.iter().map(|(_, ns)| ns).sum();
+    let all = sorted.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
     let mut due = 0;
     let least = sorted.iter().map(|(_, ns)| *ns).find(|ns| {
-        due += ns;
+        due = ns.saturating_add(due);
         due >= all - all / 4
     });
     let least = least.unwrap_or_default();

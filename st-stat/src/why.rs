@@ -86,7 +86,7 @@ fn write(
         screen.sentence(&screen.dim(KEPT), out)?;
         let lost =
             told.waits().culprits.iter().filter(|((_, place, _), _)| told.places().get(*place).is_none());
-        let rest = lost.map(|(_, sum)| sum.ns).sum();
+        let rest = lost.map(|(_, sum)| sum.ns).fold(0, u64::saturating_add);
         if rest > time / 100 {
             let lost = format!(
                 "{} of their time is waiting that was too little at each call site to be kept by itself: what follows is without it",
@@ -118,7 +118,7 @@ fn write(
         };
         let cost = format!("{:>6}  {:>8}  ", cost[0], cost[1]);
         writeln!(out)?;
-        for line in wrapped(words.what(f).split(' '), screen.width, [&cost, INDENT]) {
+        for line in wrapped(words.what(f, cause.as_ref()).split(' '), screen.width, [&cost, INDENT]) {
             writeln!(out, "{}", screen.bold(&line))?;
         }
         for line in wrapped(words.at(f, cause.as_ref(), *few).split(' '), screen.width, [INDENT; 2]) {

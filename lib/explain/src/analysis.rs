@@ -208,7 +208,7 @@ impl Analysis {
 
     /// Time of all ranks outside of MPI, ns.
     pub(crate) fn computed(&self) -> u64 {
-        self.ranks.iter().map(RankTotals::computation).sum()
+        self.ranks.iter().map(RankTotals::computation).fold(0, u64::saturating_add)
     }
 
     /// What the run time is made of.
@@ -226,13 +226,18 @@ impl PlaceTotals {
     /// Adds those of another thread.
     pub fn add(&mut self, other: &Self) {
         let Self { calls, time, before, failed_tests, polling, bytes, leaked, unfreed } = *other;
-        self.calls += calls;
-        self.time += time;
-        self.before += before;
-        self.failed_tests += failed_tests;
-        self.polling += polling;
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.leaked += leaked;
-        self.unfreed += unfreed;
+        let sums = [
+            (&mut self.calls, calls),
+            (&mut self.time, time),
+            (&mut self.before, before),
+            (&mut self.failed_tests, failed_tests),
+            (&mut self.polling, polling),
+            (&mut self.bytes, bytes),
+            (&mut self.leaked, leaked),
+            (&mut self.unfreed, unfreed),
+        ];
+        for (sum, more) in sums {
+            *sum = sum.saturating_add(more);
+        }
     }
 }

@@ -10,7 +10,7 @@ use st_match::leaks::{What, came_to_its_end, requests};
 use st_match::standing::Standing;
 use st_match::unfreed;
 use st_match::volume::{Graphs, Volumes};
-use st_model::calls::Kind;
+use st_model::calls::{Kind, names};
 use st_model::columns::Points;
 use st_model::event::{Event, Events};
 use st_model::num::{narrow, saturate};
@@ -227,7 +227,7 @@ impl Account<'_> {
         let inside: u64 = saturate(exit.saturating_sub(*enter));
         self.last = *exit;
         let totals = &mut self.totals[event.sym as usize];
-        totals.calls += event.calls();
+        totals.calls = totals.calls.saturating_add(event.calls());
         totals.before = totals.before.saturating_add(gap);
         self.times.paused = self.times.paused.saturating_add(if self.ended { 0 } else { paused });
         if finalize {
@@ -241,8 +241,8 @@ impl Account<'_> {
             totals.time = totals.time.saturating_add(inside);
         }
         if finds_nothing {
-            totals.failed_tests += event.calls();
-            totals.polling += inside;
+            totals.failed_tests = totals.failed_tests.saturating_add(event.calls());
+            totals.polling = totals.polling.saturating_add(inside);
         }
     }
 
@@ -270,6 +270,10 @@ impl Account<'_> {
 
 /// Whether a call completes all the requests that it names: what comes first of several is not waited for before the others.
 fn orders(event: &Event<'_>) -> bool {
+    let takes_what_comes = |base: &str| base == names::MPI_Waitany || base == names::MPI_Waitsome;
+    if event.row.is_some_and(|row| takes_what_comes(row.base())) {
+        return false;
+    }
     let requests = event.requests();
     requests.len() < 2 || requests.iter().filter(|r| **r >= 0).count() <= event.completed().count()
 }

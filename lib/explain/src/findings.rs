@@ -114,10 +114,10 @@ const OFTEN: u64 = 10;
 pub(crate) type Before<'a> = BTreeMap<u32, Vec<(u32, &'a PlaceTotals)>>;
 
 impl Analysis {
-    /// Time of all ranks together, ns.
+    /// Time of all ranks together, ns; what is more than 2^64 is told as that.
     #[must_use]
     pub fn time(&self) -> u64 {
-        self.ranks.iter().map(super::RankTotals::whole).sum()
+        self.ranks.iter().map(RankTotals::whole).fold(0, u64::saturating_add)
     }
 
     /// All that costs time, most first.
@@ -131,10 +131,14 @@ impl Analysis {
         self.find_noise(&mut all);
         let mut waited: HashMap<u32, u64> = HashMap::new();
         for ((_, at), sum) in &self.waits.victims {
-            *waited.entry(at.place).or_default() += sum.ns;
+            let sums = waited.entry(at.place).or_default();
+            *sums = sums.saturating_add(sum.ns);
         }
         let waited = |place| waited.get(&place).copied().unwrap_or_default();
-        all.extend(before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks, waited(*place))));
+        let at_places = before.iter().flat_map(|(place, ranks)| self.at_place(*place, ranks, waited(*place)));
+        let mut at_places: Vec<Finding> = at_places.collect();
+        self.blame_for_tests(&mut at_places, &before);
+        all.extend(at_places);
         all.extend(self.slow_ranks(&before));
         all.extend(self.serialised());
         all.extend(self.late_end());
@@ -159,11 +163,26 @@ impl Analysis {
             let excess = culprits
                 .first()
                 .and_then(|(at, _)| *excesses.entry(at.rank).or_insert_with(|| self.excess(at.rank, before)));
-            let (cost, count) = sums.iter().fold((0, 0), |(ns, n), (_, s)| (ns + s.ns, n + s.count));
+            let (cost, count) =
+                sums.iter().fold((0_u64, 0), |(ns, n), (_, s)| (ns.saturating_add(s.ns), n + s.count));
             let matter = Matter::Wait(kind);
             Finding { cost, count, place, victims, culprits, excess, ..Finding::of(matter) }
         };
         groups.into_iter().map(found).collect()
+    }
+
+    /// Who is at fault for tests that find nothing, as far as that is known.
+    fn blame_for_tests(&self, findings: &mut [Finding], before: &Before<'_>) {
+        let mut culprits: HashMap<u32, Vec<(At, u64)>> = HashMap::new();
+        for ((place, at), sum) in &self.waits.polls {
+            culprits.entry(*place).or_default().push((*at, sum.ns));
+        }
+        for f in findings.iter_mut().filter(|f| f.matter == Matter::Polling) {
+            let Some(mut known) = culprits.remove(&f.place) else { continue };
+            known.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
+            f.excess = known.first().and_then(|(at, _)| self.excess(at.rank, before));
+            f.culprits = known;
+        }
     }
 
     /// How long a rank computes, and the others' mean, ns; `all`: how long all do.
@@ -181,7 +200,8 @@ impl Analysis {
         let most = own.saturating_sub(mean);
         let more = |(place, ranks): (&u32, &Vec<(u32, &PlaceTotals)>)| {
             let own = ranks.iter().find(|(r, _)| *r == rank)?.1.before;
-            let rest: u64 = ranks.iter().filter(|(r, _)| *r != rank).map(|(_, t)| t.before).sum();
+            let rest: u64 =
+                ranks.iter().filter(|(r, _)| *r != rank).map(|(_, t)| t.before).fold(0, u64::saturating_add);
             Some(Excess { at: At { rank, place: *place }, ns: own.saturating_sub(rest / others).min(most) })
         };
         before.iter().filter_map(more).max_by_key(|e| e.ns).filter(|e| e.ns > 0)
@@ -280,7 +300,7 @@ fn latencies(all: Vec<Finding>) -> Vec<Finding> {
     let (short, mut rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_short);
     for wait in short {
         match rest.iter_mut().find(|f| f.matter == Matter::Latency && f.place == wait.place) {
-            Some(latency) => latency.cost += wait.cost,
+            Some(latency) => latency.cost = latency.cost.saturating_add(wait.cost),
             None => rest.push(wait),
         }
     }

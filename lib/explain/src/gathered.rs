@@ -31,17 +31,20 @@ pub(crate) fn together(group: &[&Finding]) -> Option<Finding> {
     // What is waited at a place stands in each of its findings of a kind, one for each place of those who are waited for.
     let mut waits: BTreeMap<(Matter, u32), &[(u32, u64)]> = BTreeMap::new();
     for f in group {
-        *of_place.entry(f.place).or_default() += f.cost;
+        let sum: &mut u64 = of_place.entry(f.place).or_default();
+        *sum = sum.saturating_add(f.cost);
         waits.entry((f.matter, f.place)).or_insert(&f.victims);
     }
     let (place, _) = of_place.iter().max_by_key(|(place, cost)| (**cost, u32::MAX - **place))?;
     let mut victims: BTreeMap<u32, u64> = BTreeMap::new();
     for (rank, ns) in waits.into_values().flatten() {
-        *victims.entry(*rank).or_default() += ns;
+        let sum: &mut u64 = victims.entry(*rank).or_default();
+        *sum = sum.saturating_add(*ns);
     }
     let mut culprits: BTreeMap<u32, (At, u64)> = BTreeMap::new();
     for (at, ns) in group.iter().flat_map(|f| &f.culprits) {
-        culprits.entry(at.rank).or_insert((*at, 0)).1 += ns;
+        let (_, sum) = culprits.entry(at.rank).or_insert((*at, 0));
+        *sum = sum.saturating_add(*ns);
     }
     let mut culprits: Vec<(At, u64)> = culprits.into_values().collect();
     culprits.sort_by_key(|(at, ns)| (u64::MAX - ns, *at));
@@ -49,9 +52,9 @@ pub(crate) fn together(group: &[&Finding]) -> Option<Finding> {
     let mut met = BTreeSet::new();
     let together = group.iter().flat_map(|f| f.between()).filter(|between| met.insert(*between));
     Some(Finding {
-        cost: group.iter().map(|f| f.cost).sum(),
+        cost: group.iter().map(|f| f.cost).fold(0, u64::saturating_add),
         count: group.iter().map(|f| f.count).sum(),
-        bytes: group.iter().map(|f| f.bytes).sum(),
+        bytes: group.iter().map(|f| f.bytes).fold(0, u64::saturating_add),
         place: *place,
         places: of_place.len().to_u64(),
         parts: group.iter().map(|f| f.parts).sum(),

@@ -138,7 +138,11 @@ fn together<'a>(sums: impl IntoIterator<Item = &'a Sum>) -> Sum {
 
 impl Keeping<'_> {
     fn spread(&self, values: &[(u32, u64)]) -> Spread {
-        Spread::of(values, room(values.iter().map(|(_, v)| v).sum(), self.time), self.ranks)
+        Spread::of(
+            values,
+            room(values.iter().map(|(_, v)| *v).fold(0, u64::saturating_add), self.time),
+            self.ranks,
+        )
     }
 
     /// Who waits where: places that are not here are elsewhere.
@@ -206,15 +210,19 @@ impl Keeping<'_> {
     fn causes(&self, all: &[(Doing, f64)]) -> Vec<Cause> {
         let mut activities: BTreeMap<(u32, Activity), BTreeMap<u32, u64>> = BTreeMap::new();
         for (Doing { at, what }, ns) in all {
-            *activities.entry((at.place, *what)).or_default().entry(at.rank).or_default() += whole_ns(*ns);
+            let sum = activities.entry((at.place, *what)).or_default().entry(at.rank).or_default();
+            *sum = sum.saturating_add(whole_ns(*ns));
         }
-        let sum = |ranks: &BTreeMap<u32, u64>| ranks.values().sum::<u64>();
+        let sum = |ranks: &BTreeMap<u32, u64>| ranks.values().copied().fold(0, u64::saturating_add);
         let mut sorted: Vec<_> = activities.into_iter().filter(|(_, ranks)| sum(ranks) > 0).collect();
         sorted.sort_by_key(|(what, ranks)| (u64::MAX - sum(ranks), *what));
-        let rest: u64 = sorted.drain(CAUSES.min(sorted.len())..).map(|(_, ranks)| sum(&ranks)).sum();
+        let rest: u64 = sorted
+            .drain(CAUSES.min(sorted.len())..)
+            .map(|(_, ranks)| sum(&ranks))
+            .fold(0, u64::saturating_add);
         let kept = |((place, what), ranks): ((u32, Activity), BTreeMap<u32, u64>)| {
             let values: Vec<(u32, u64)> = ranks.into_iter().collect();
-            let ns = values.iter().map(|(_, v)| v).sum();
+            let ns = values.iter().map(|(_, v)| *v).fold(0, u64::saturating_add);
             Cause { place, in_call: what == Activity::Call, ns, spread: self.spread(&values) }
         };
         let rest = (rest > 0).then(|| Cause {

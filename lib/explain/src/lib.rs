@@ -31,6 +31,7 @@ mod path;
 mod pending_calls;
 mod phases;
 mod places;
+mod polls;
 mod predict;
 mod prediction;
 mod progress;

@@ -6,6 +6,7 @@ use slab::Slab;
 use st_model::num::{Exact as _, narrow};
 
 use crate::meetings::Meetings;
+use crate::polls::Polls;
 use crate::predict::{Reach, RunStep, Steps};
 use crate::usual::Usual;
 use crate::waits::{Sum, WaitKind};
@@ -132,6 +133,8 @@ struct Call {
     /// The last that hardly anybody waits for, and the last that it may be seen to have waited for.
     hardly: Option<Reason>,
     seen: Option<Reason>,
+    /// It is a test that finds something: those before it that found nothing.
+    polls: Polls,
     /// A message that was there when it had received all of its own, if that has been asked.
     older: Option<Box<Option<Older>>>,
 }
@@ -140,7 +143,9 @@ impl Call {
     /// It may have waited for this: the greatest reason is kept, of those that are sure and of others.
     fn suspect(&mut self, reason: Reason) {
         self.joint |= reason.certainty == Certainty::Seen && reason.kind == WaitKind::AllToAll;
-        if !self.visit.waits || reason.until() <= self.visit.enter {
+        // A test is why tests before it found nothing.
+        let since = if self.visit.waits { Some(self.visit.enter) } else { self.polls.since() };
+        if since.is_none_or(|since| reason.until() <= since) {
             return;
         }
         let best = match reason.certainty {
@@ -150,6 +155,12 @@ impl Call {
             Certainty::Seen => &mut self.seen,
         };
         *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
+    }
+
+    /// For whom tests before it found nothing.
+    fn tested_for(&mut self) -> Option<Polled> {
+        let reason = self.best.filter(|_| !self.visit.waits)?;
+        Some(Polled { thread: self.visit.thread, polls: std::mem::take(&mut self.polls), reason })
     }
 
     /// Why it has waited; of calls that complete collective operations it is looked at what they take where nobody is late.
@@ -190,6 +201,14 @@ pub(crate) struct Finished {
     pub(crate) older: Option<Option<Older>>,
 }
 
+/// Tests of a thread for what comes late.
+#[derive(Clone, Debug)]
+pub(crate) struct Polled {
+    pub(crate) thread: u32,
+    pub(crate) polls: Polls,
+    pub(crate) reason: Reason,
+}
+
 /// A thread of a rank.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
@@ -200,6 +219,8 @@ pub(crate) struct Track {
     pub(crate) waited: Sum,
     /// Number of the last call that sent something or began an operation with others.
     pub(crate) told: u64,
+    /// Tests that have found nothing since one found something, or the thread waited.
+    pub(crate) polls: Polls,
 }
 
 impl Track {
@@ -219,6 +240,8 @@ pub(crate) struct Ledger {
     pub(crate) received: Vec<CallNumber>,
     /// Calls that have waited, since they were taken before.
     pub(crate) finished: Vec<Finished>,
+    /// Tests whose reasons are known, since they were taken before.
+    pub(crate) polled: Vec<Polled>,
     /// When all waited for all, if causes are looked for.
     pub(crate) meetings: Option<Meetings>,
     /// Who hears of what happens.
@@ -231,6 +254,8 @@ impl Ledger {
     /// A call is read that completes something; returns its number.
     pub(crate) fn open(&mut self, visit: Visit) -> CallNumber {
         self.serial = (self.serial + 1) & SERIALS;
+        let track = self.tracks.get_mut(visit.thread.to_usize());
+        let polls = track.map(|track| std::mem::take(&mut track.polls)).filter(|_| !visit.waits);
         let call = Call {
             serial: self.serial,
             visit,
@@ -241,6 +266,7 @@ impl Ledger {
             best: None,
             hardly: None,
             seen: None,
+            polls: polls.unwrap_or_default(),
             older: None,
         };
         let slot: u32 = narrow(self.calls.insert(call));
@@ -289,7 +315,9 @@ impl Ledger {
             }
             return;
         }
-        if let Some(reason) = call.reason(&mut self.usual) {
+        if let Some(polled) = call.tested_for() {
+            self.polled.push(polled);
+        } else if let Some(reason) = call.reason(&mut self.usual).filter(|_| call.visit.waits) {
             // A call that is waited for is no message that could have been taken before another, and a call that needs several
             // cannot do without the last.
             let older = match reason.certainty {

@@ -271,6 +271,9 @@ pub(crate) fn synchronise(
             return reading.meet_at_file(at);
         }
         Action::Internal if event.row.is_some_and(|row| row.kind == Kind::Probe) => {
+            if finds_nothing(event) {
+                return;
+            }
             let at = communication.standing(event, Scope::Comm(event.comm().unwrap_or(0)), reading);
             return reading.probe(event, at);
         }
@@ -328,9 +331,7 @@ impl Reading<'_, '_> {
 
     /// A probe that has found a message, which its thread will receive.
     fn probe(&mut self, event: &Event<'_>, at: Option<Standing>) {
-        if let (Some(at), Some(from), Some(tag), true) =
-            (at, event.source(), event.received_tag(), self.waits)
-        {
+        if let (Some(at), Some(from), Some(tag)) = (at, event.source(), event.received_tag()) {
             let channel = Channel { group: at.group, side: at.other(), from, to: at.me, tag };
             self.ahead.deed(Deed::Probe(channel));
         }

@@ -59,7 +59,7 @@ impl Analysis {
         let by_messages =
             |kind| matches!(kind, WaitKind::LateSender | WaitKind::LateReceiver | WaitKind::EarlyScan);
         let messages = self.waits.victims.iter().filter(|((kind, _), _)| by_messages(*kind));
-        let cost: u64 = messages.map(|(_, sum)| sum.ns).sum();
+        let cost: u64 = messages.map(|(_, sum)| sum.ns).fold(0, u64::saturating_add);
         if cost == 0 || cost < waits.ns / MESSAGES {
             return None;
         }

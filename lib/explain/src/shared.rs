@@ -11,8 +11,9 @@ use crate::ahead::{Ahead, Begins, Coming, Completes, Deed, completed};
 use crate::analysis::Waited;
 use crate::messages::{By, Messages, Suspect};
 use crate::operations::Operations;
-use crate::pending_calls::{CallNumber, Finished, Ledger, Visit};
-use crate::predict::{Call, RunStep};
+use crate::pending_calls::{CallNumber, Finished, Ledger, Polled, Visit};
+use crate::polls::Poll;
+use crate::predict::{Call, Does, RunStep};
 use crate::reading::Groups;
 use crate::timeline::Timeline;
 use crate::waits::{At, Sum, Wait, WaitKind, Waits};
@@ -166,12 +167,28 @@ impl Shared {
         if let Some(does) = call.does {
             steps.tell(RunStep::Call(Call { thread, place, enter, exit, does }));
         }
+        if call.does == Some(Does::Poll) {
+            let ns = saturate(exit.saturating_sub(enter));
+            self.ledger.tracks[thread.to_usize()].polls.add(Poll { place, enter, exit, ns });
+        }
         let mut acting = Acting { shared: self, visit, call: None };
         for _ in 0..call.deeds {
             ahead.next_deed().into_iter().for_each(|deed| acting.act(deed, ahead));
         }
         if let Some(call) = acting.call {
             self.ledger.give(call, false, None);
+        }
+    }
+
+    /// Enters for whom threads have tested.
+    fn blame_for_tests(&mut self, waits: &mut Waits) {
+        while let Some(Polled { thread, polls, reason }) = self.ledger.polled.pop() {
+            let culprit = At { rank: self.ledger.rank(reason.cause.thread), place: reason.cause.place };
+            let known = polls.iter().map(|poll| (poll.place, poll.until(reason.until())));
+            for (place, ns) in known.filter(|(_, ns)| *ns > 0 && culprit.rank != self.ledger.rank(thread)) {
+                let sum = waits.polls.entry((place, culprit)).or_default();
+                sum.add(Sum { count: 1, ns, longest: ns });
+            }
         }
     }
 
@@ -184,6 +201,7 @@ impl Shared {
                 self.ledger.set_older(number, older);
             }
         }
+        self.blame_for_tests(waits);
         let mut finished = std::mem::take(&mut self.ledger.finished);
         for Finished { visit, reason, older } in finished.drain(..) {
             let at = |thread: u32, place| At { rank: self.ledger.rank(thread), place };

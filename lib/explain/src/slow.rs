@@ -58,13 +58,13 @@ struct Pace {
 
 impl Group {
     fn add(&mut self, means: &[Means], sum: u64, tells: bool) {
-        self.sum += sum;
+        self.sum = self.sum.saturating_add(sum);
         self.places += 1;
         self.telling += u64::from(tells);
         for (unit, own, others) in means {
             let [of_unit, of_others] = self.units.entry(*unit).or_default();
-            *of_unit += own;
-            *of_others += others;
+            *of_unit = of_unit.saturating_add(*own);
+            *of_others = of_others.saturating_add(*others);
         }
     }
 
@@ -170,7 +170,7 @@ impl Analysis {
         let unit = |rank| self.nodes.get(&rank).copied().unwrap_or(u32::MAX);
         let of = |(node, pace): (u32, Pace)| {
             let ranks = nodes.get(&node).filter(|ranks| ranks.len() > 1)?;
-            let sum = ranks.iter().map(|(_, ns)| ns).sum::<u64>();
+            let sum = ranks.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
             let others = computed.saturating_sub(sum).checked_div(n - ranks.len().to_u64())?;
             let cost = pace.cost(sum / ranks.len().to_u64(), others)?;
             let place = pace.most.1;

@@ -135,6 +135,8 @@ pub struct Waits {
     pub culprits: HashMap<(WaitKind, u32, At), Sum, FixedState>,
     /// By rank that waits and rank that comes too late.
     pub pairs: HashMap<(u32, u32), Sum, FixedState>,
+    /// By place of tests that found nothing, and for whom they were made, as far as that is known: they are in no other sum.
+    pub polls: HashMap<(u32, At), Sum, FixedState>,
     /// Waits that would end after the call in which they are: what clocks that disagree make. They are cut there.
     pub violations: u64,
 }

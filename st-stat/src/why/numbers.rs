@@ -91,12 +91,12 @@ impl Words<'_> {
 
     /// For whom most of a wait is, and how long, if that is not all of it.
     pub(super) fn most_for(f: &Finding) -> Option<(Vec<u32>, u64)> {
-        let (_, most) = f.culprits.first().filter(|(_, most)| *most < f.cost)?;
-        if !matches!(f.matter, Matter::Wait(_)) {
+        let (_, most) = f.culprits.first().filter(|(_, most)| *most > 0 && *most < f.cost)?;
+        if !matches!(f.matter, Matter::Wait(_) | Matter::Polling) {
             return None;
         }
         let alike = f.culprits.iter().filter(|(_, ns)| most - ns <= most / ALIKE);
-        let ns = alike.clone().map(|(_, ns)| *ns).sum::<u64>().min(f.cost);
+        let ns = alike.clone().map(|(_, ns)| *ns).fold(0, u64::saturating_add).min(f.cost);
         let mut whom: Vec<u32> = alike.map(|(at, _)| at.rank).collect();
         whom.sort_unstable();
         whom.dedup();
@@ -120,8 +120,12 @@ impl Words<'_> {
         self.explained.queued.unwrap_or_default().ns
     }
 
-    /// Ranks end late since they compute so much longer before the end: by half of it at least.
+    /// Ranks end late, or what others test for comes late, since they compute so much longer before that: by half of it at least.
     pub(super) fn makes_late(&self, f: &Finding) -> Option<Excess> {
+        if f.matter == Matter::Polling {
+            let waiting = f.victims.len().to_u64();
+            return f.excess.filter(|excess| excess.ns.saturating_mul(waiting).saturating_mul(2) >= f.cost);
+        }
         let excess = Some(f).filter(|f| f.matter == Matter::LateEnd).and_then(|f| self.excess(f))?;
         let early = self.told.ranks().saturating_sub(f.culprits.len().to_u64());
         (excess.ns.saturating_mul(early).saturating_mul(2) >= f.cost).then_some(excess)

@@ -83,7 +83,7 @@ impl Words<'_> {
                     Matter::Wait(_) | Matter::SlowRank => Self::victims(f).len().to_u64(),
                     _ => f.victims.len().to_u64(),
                 }),
-                Cell::text(self.what(f)),
+                Cell::text(self.what(f, cause)),
                 what,
                 of,
                 part,

@@ -161,8 +161,33 @@ impl Words<'_> {
             && !steady
     }
 
-    /// Who does what.
-    pub(super) fn what(&self, f: &Finding) -> String {
+    /// What a wait is for one rank after the other, most of which is due to one alone: that holds up whoever comes last.
+    fn held_up(&self, f: &Finding, cause: Option<&Cause>) -> Option<String> {
+        let cause = cause.filter(|cause| cause.part[0] / 3 >= cause.part[1] / 5)?;
+        let [root] = cause.ranks[..] else { return None };
+        let waiters = most(&f.victims);
+        let mutual = Self::apart(f).len() * 2 < waiters.len();
+        let others: Vec<u32> = waiters.into_iter().filter(|rank| *rank != root).collect();
+        let waiting = format!("{} {}", ranks(&others), if others.len() == 1 { "waits" } else { "wait" });
+        match f.matter {
+            _ if others.is_empty() || f.noise.is_some() => None,
+            Matter::Wait(WaitKind::LateSender) if mutual => {
+                Some(format!("late sender: {waiting} for messages that rank {root} holds up"))
+            }
+            Matter::Wait(WaitKind::Barrier | WaitKind::AllToAll) if mutual || self.moves(f) => {
+                Some(format!("imbalance: {waiting} for rank {root}, which holds up whoever comes last"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Who does what; `cause`: what that is due to.
+    pub(super) fn what(&self, f: &Finding, cause: Option<&Cause>) -> String {
+        self.held_up(f, cause).unwrap_or_else(|| self.itself(f))
+    }
+
+    /// The same by itself.
+    fn itself(&self, f: &Finding) -> String {
         let (culprits, waiters) = (Self::culprits(f), most(&f.victims));
         let who = ranks(&culprits);
         let (all, mutual) = (ranks(&waiters), Self::apart(f).len() * 2 < waiters.len());
@@ -170,7 +195,7 @@ impl Words<'_> {
         let waiting = format!("{} {}", ranks(&victims), if victims.len() == 1 { "waits" } else { "wait" });
         let receive = if culprits.len() == 1 { "receives" } else { "receive" };
         let verb = |several, one| if f.count == 1 { one } else { several };
-        let (count, calls) = (grouped(f.count), counted(f.count, "call"));
+        let calls = counted(f.count, "call");
         match f.matter {
             Matter::Wait(kind) => match kind {
                 WaitKind::LateSender if mutual => {
@@ -197,7 +222,7 @@ impl Words<'_> {
                 }
                 WaitKind::Barrier | WaitKind::AllToAll => format!("imbalance: {waiting} for {who}"),
             },
-            Matter::Polling => format!("polling: {count} tests of {who} find nothing"),
+            Matter::Polling => Self::polls(f),
             Matter::Latency => {
                 format!(
                     "latency: {calls} of {who} {} at most {} each",
@@ -241,6 +266,17 @@ impl Words<'_> {
                 format!("late end: {who} {end} last, and the others have nothing to do until then")
             }
         }
+    }
+
+    /// Tests that find nothing, and for whom they are made, if that is known.
+    fn polls(f: &Finding) -> String {
+        let testers = most(&f.victims);
+        let wait = if testers.len() == 1 { "it waits" } else { "they wait" };
+        let whom = match f.culprits.first() {
+            Some((_, ns)) if *ns > 0 => format!(" while {wait} for {}", ranks(&Self::culprits(f))),
+            _ => String::new(),
+        };
+        format!("polling: {} tests of {} find nothing{whom}", grouped(f.count), ranks(&testers))
     }
 
     /// What waits for computations that are rarely longer are.

@@ -89,6 +89,37 @@ fn an_imbalance_moves_where_each_rank_is_last_in_turn() {
 }
 
 #[test]
+fn one_rank_that_holds_up_whoever_comes_last_is_named() {
+    let mut all: Vec<Rank> = (0..4).map(|rank| Rank::new(rank, 4)).collect();
+    all.iter_mut().for_each(|rank| rank.call("MPI_Init", "main", &[], (0, 1000)));
+    let mut now = 1000;
+    for turn in 0..30 {
+        // Rank 2 computes, and sends one of the others what that needs, which then is the last.
+        let to = [0, 1, 3][turn % 3];
+        let sent = now + 1_000_000;
+        all[2].call("MPI_Send", "data", &[1, 0, to, 0, 0], (sent, sent + 100));
+        let words = [1, 0, 2, 0, 0, NONE, NONE, 1];
+        all[usize::try_from(to).unwrap()].call("MPI_Recv", "data", &words, (now + 100, sent + 500));
+        for (rank, me) in all.iter_mut().zip(0..) {
+            let enter = if me == to {
+                sent + 900
+            } else if me == 2 {
+                sent + 300
+            } else {
+                now + 100
+            };
+            rank.call("MPI_Barrier", "step", &[0], (enter, sent + 1000));
+        }
+        now = sent + 1000;
+    }
+    all.iter_mut().for_each(|rank| rank.call("MPI_Finalize", "main", &[], (now, now + 1)));
+    let text = printed(all.into_iter().map(|rank| rank.finish("host")).collect(), &["why"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "imbalance: ranks 0, 1, 3 wait for rank 2, which holds up whoever comes last";
+    assert!(text.contains(told) && !text.contains("moves"), "{text}");
+}
+
+#[test]
 fn nobody_waits_long_where_none_is_slow() {
     let found = rows(&printed(stencil(&[Slow { rank: 700, factor: 1.0 }]), &["why", "--format", "csv"]));
     assert!(!found.iter().any(|row| row["kind"] == "slow rank"), "{found:?}");

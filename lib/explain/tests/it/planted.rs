@@ -49,6 +49,42 @@ fn polling_counts_tests_and_their_time() {
 }
 
 #[test]
+fn tests_that_find_nothing_are_for_who_sends_late() {
+    let polls = run(|m| {
+        // It is there 4 ms before the message is sent, and tests for 1 ms more than that.
+        m.compute(2, 4_000_000);
+        m.message((2, 1), (false, [false, true]), false, [1, 2]);
+        m.test(1, 3, (40, 5_000_000));
+        m.test_finds(1, 3);
+        (0..4).for_each(|me| m.compute(me, m.now(1).max(m.now(2)) - m.now(me)));
+    });
+    let found = at(&polls, Matter::Polling, 3);
+    let [f] = &found[..] else { panic!("{found:?}") };
+    let [(culprit, ns)] = f.culprits[..] else { panic!("{f:?}") };
+    assert_eq!((f.cost, culprit.rank, site(&polls, culprit.place)), (5_000_000 * STEPS, 2, 1));
+    assert!(ns.abs_diff(4_000_000 * STEPS) < 10_000 * STEPS, "{ns}");
+    let [(1, _)] = f.victims[..] else { panic!("{f:?}") };
+    let excess = f.excess.map(|e| (e.at.rank, site(&polls, e.at.place)));
+    assert_eq!(excess, Some((2, 1)));
+    // They are no wait states.
+    assert_eq!(polls.waits.total().count, 0);
+}
+
+#[test]
+fn what_comes_first_of_several_is_in_no_wrong_order_though_it_is_the_last_of_them() {
+    let found = run(|m| {
+        // Rank 3 is a step ahead of rank 2, for both of which rank 0 waits.
+        m.compute(2, 5_000_000);
+        m.message((3, 0), (false, [false, true]), false, [1, 2]);
+        m.message((2, 0), (false, [false, true]), false, [3, 2]);
+        m.wait_any(0, 4, 0);
+        m.wait_any(0, 4, 1);
+    });
+    assert_eq!(of(&found, Matter::Wait(WaitKind::WrongOrderOther)), []);
+    assert!(!at(&found, Matter::Wait(WaitKind::LateSender), 4).is_empty());
+}
+
+#[test]
 fn tests_of_requests_that_are_over_are_no_polls() {
     let test = |name: &'static str, words: [(&'static str, Vec<i64>); 2]| {
         run(move |m| {

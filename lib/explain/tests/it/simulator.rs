@@ -268,6 +268,12 @@ impl Machine {
         self.wait_by(names::MPI_Waitany, (me, site), |_| true, |request| request == comes);
     }
 
+    /// A rank tests its first request, which is complete.
+    pub(crate) fn test_finds(&mut self, me: usize, site: u32) {
+        let first = self.ranks[me].requests.iter().position(Option::is_some);
+        self.wait_by(names::MPI_Test, (me, site), |request| Some(request) == first, |_| true);
+    }
+
     /// A rank waits for those of its requests that are chosen, and completes those of them that come.
     fn wait_by(
         &mut self,
@@ -299,6 +305,7 @@ impl Machine {
         let requests: Vec<i64> = chosen.iter().map(|r| int(*r)).collect();
         let words = vec![
             ("n", vec![int(requests.len())]),
+            ("flag", vec![1]),
             ("requests", requests),
             ("completed", completed),
             ("source", source),
