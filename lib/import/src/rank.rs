@@ -76,6 +76,8 @@ pub(crate) struct Rank {
     endless: bool,
     /// Where threads stopped: the call that they were in, and when they entered it.
     stops: HashMap<usize, (Sym, i64), FixedState>,
+    /// The thread that begins MPI.
+    first: Option<usize>,
     /// Stood in for `MPI_Init`, so that `MPI_Finalize` is wanted, too.
     stands_in: bool,
 }
@@ -113,6 +115,7 @@ impl Rank {
             finalising: None,
             endless: complete,
             stops: HashMap::default(),
+            first: None,
             stands_in: false,
         };
         // The first two communicators of every rank.
@@ -255,6 +258,7 @@ impl Rank {
         if !begins && row.properties.local && row.comm_slot().is_none() {
             return;
         }
+        self.first = self.first.or(Some(thread));
         // Communicators may be made from a session, too.
         self.initialised |= row.kind == Kind::Init;
         if std::mem::replace(&mut self.begun, true) || begins {
@@ -370,17 +374,36 @@ impl Rank {
         let mut section = self.recorder.finish(host);
         section.ended = ended;
         section.sites.set_names(names.clone());
-        for (thread, own) in section.threads.iter_mut().zip(self.threads) {
+        let threads = self.threads;
+        for (thread, own) in section.threads.iter_mut().zip(threads) {
             if own.column.events() > 0 {
                 thread.columns.push((rank, own.column));
             }
         }
+        in_order(&mut section, &self.numbers, self.first.unwrap_or(0));
         let first = section.threads.first_mut().and_then(|thread| thread.columns.first_mut());
         if let (Some((_, column)), Some(clock)) = (first, clock) {
             column.clock = clock;
         }
         section
     }
+}
+
+/// Numbers threads by the numbers that the source has for them, but for the one that begins MPI, which is the first, as where it is
+/// recorded: lines of another may come before its.
+fn in_order(section: &mut Section, numbers: &HashMap<u64, usize, FixedState>, first: usize) {
+    let mut order: Vec<_> = numbers.iter().map(|(number, at)| (*at != first, *number, *at)).collect();
+    order.sort_unstable();
+    let mut threads: Vec<_> = std::mem::take(&mut section.threads).into_iter().map(Some).collect();
+    let mut found = vec![0; threads.len()];
+    for (new, (.., old)) in (0..).zip(order) {
+        section.threads.extend(threads.get_mut(old).and_then(Option::take));
+        found.get_mut(old).into_iter().for_each(|number| *number = new);
+    }
+    for ended in &mut section.ended {
+        ended.thread = found.get(ended.thread.to_usize()).copied().unwrap_or(ended.thread);
+    }
+    section.ended.sort_unstable_by_key(|ended| (ended.rank, ended.thread));
 }
 
 /// Whether a function is of sessions, which begin and end MPI, too.

@@ -1,6 +1,6 @@
 //! JSON lines as others may write them: the least that suffices, and what is refused.
 
-use crate::lines::{Known, calls, read};
+use crate::lines::{Known, calls, calls_of, read};
 use st_model::calls::CallTable;
 use st_model::check::check;
 use st_model::section::Section;
@@ -52,6 +52,25 @@ fn a_rank_a_function_parameters_and_times_suffice() {
         ]
     );
     assert!(sections.iter().all(|s| check(s).unwrap().iter().all(|c| c.passed())));
+}
+
+#[test]
+fn threads_are_numbered_as_their_source_does_whichever_line_comes_first() {
+    let line = |thread: u32, call: &str, from: u32| {
+        let to = from + 10;
+        format!(r#"{{"rank":0,"thread":{thread},"call":"{call}","enter":{from},"exit":{to}}}"#) + "\n"
+    };
+    let names = |text: &str| -> Vec<Vec<String>> {
+        let (sections, _) = read(text).unwrap();
+        let of = |thread| calls_of(&sections[0], thread).into_iter().map(|call| call.0).collect();
+        (0..sections[0].threads.len()).map(of).collect()
+    };
+    let [init, end] = [line(7, "MPI_Init", 0), line(7, "MPI_Finalize", 900)];
+    let barrier = |thread, from| line(thread, "MPI_Comm_rank", from);
+    let mixed = names(&[init, barrier(9, 200), barrier(2, 100), line(2, "MPI_Comm_size", 120), end].concat());
+    // The thread that begins MPI is the first.
+    let want = [&["MPI_Init", "MPI_Finalize"][..], &["MPI_Comm_rank", "MPI_Comm_size"], &["MPI_Comm_rank"]];
+    assert_eq!(mixed, want);
 }
 
 #[test]

@@ -21,8 +21,12 @@ pub(crate) fn read(text: &str) -> Result<(Vec<Section>, Left), String> {
 pub(crate) type Known = (String, Vec<i64>, Option<(i64, i64)>);
 
 pub(crate) fn calls(section: &Section) -> Vec<Known> {
+    calls_of(section, 0)
+}
+
+pub(crate) fn calls_of(section: &Section, thread: usize) -> Vec<Known> {
     let rank = section.ranks.lowest().unwrap();
-    let mut events = section.events(0, rank).unwrap().timed();
+    let mut events = section.events(thread, rank).unwrap().timed();
     let mut all = Vec::new();
     while let Some(event) = events.next_event().unwrap() {
         all.push((event.name().unwrap().to_owned(), event.words().words.clone(), event.times));
