@@ -257,13 +257,6 @@ pub fn holds_mpi(file: &Path) -> bool {
 /// What every MPI defines, and no tool that stands in front of one.
 const LANDMARK: &str = "PMPI_Init";
 
-/// Whether a file holds the name of `MPI_Init`, as one that looks the function up itself.
-#[must_use]
-pub fn mentions_mpi(file: &Path) -> bool {
-    let name = b"MPI_Init\0";
-    fs::read(file).is_ok_and(|data| data.windows(name.len()).any(|w| w == name))
-}
-
 /// Why the loader would ignore what is preloaded into a file, if it would: it gives rights to who starts it.
 #[must_use]
 pub fn privileged(file: &Path) -> Option<&'static str> {

@@ -223,12 +223,6 @@ impl Folder {
         self.open.heap_words() + self.frozen.heap_words() + beside
     }
 
-    /// Nodes that are open now, not counting those below bodies.
-    #[must_use]
-    pub fn open_nodes(&self) -> usize {
-        self.open.len()
-    }
-
     fn feed(&mut self, sym: Sym, n: u64, predict_from: usize) {
         self.complete = None;
         while self.prediction.level.is_some() {
