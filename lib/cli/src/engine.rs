@@ -53,10 +53,12 @@ pub fn parse<A: Parser>(tool: &str) -> Result<A, ExitCode> {
             false if stdout::is_closed() => Err(io::Error::other("is closed")),
             _ => error.print(),
         };
-        // clap's own `exit` does not say that the help could not be printed.
+        // clap's own `exit` does not say that the help could not be printed. A mistake is one though nobody reads of it.
         match if first { print() } else { Ok(()) } {
-            Ok(()) => ExitCode::from(saturate::<u8>(error.exit_code())),
-            Err(failed) => report(tool, Err(Error::new(failed).context("standard output"))),
+            Err(failed) if !error.use_stderr() => {
+                report(tool, Err(Error::new(failed).context("standard output")))
+            }
+            _ => ExitCode::from(saturate::<u8>(error.exit_code())),
         }
     })
 }

@@ -2,7 +2,8 @@
 //! its stream.
 
 use crate::options::Steps;
-use crate::output::{self, is_dash};
+use crate::output::is_dash;
+use crate::temporary;
 use crate::{InvalidStream, UsageError, identity};
 use anyhow::{Context, Result, bail};
 use st_capture::journal::{self, PAGE, RecoverError, recover};
@@ -134,7 +135,7 @@ pub fn reads(input: &Path) -> Result<(), UsageError> {
     if is_dash(input) {
         return Ok(());
     }
-    output::refuse_input(input)?;
+    temporary::refuse_input(input)?;
     identity::note_input(input)
 }
 

@@ -32,6 +32,7 @@ mod signals;
 mod status;
 mod stdout;
 mod symbols;
+mod temporary;
 mod traces;
 pub mod transport;
 mod units;
@@ -50,5 +51,6 @@ pub use status::{
     Elsewhere, FailedCheck, InvalidStream, Status, UsageError, line_and_code, reader_left, report,
 };
 pub use symbols::{Symbols, call_sites};
+pub use temporary::directory_goes_before_end;
 pub use traces::{Whole, each_section, each_section_of, each_stored_of, step};
 pub use units::{bytes, duration};

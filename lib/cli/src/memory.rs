@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::output::remove_temporary;
+use crate::temporary;
 
 /// An allocator for programs: where there is no memory left, the program says so and ends with status 1, and leaves no
 /// unfinished output behind.
@@ -39,7 +39,7 @@ impl<A> Memory<A> {
             std::io::stderr(),
             "{tool}: out of memory: no {wanted} bytes more; is an input damaged?"
         );
-        remove_temporary();
+        temporary::remove();
         std::process::exit(1)
     }
 }

@@ -1,16 +1,14 @@
 //! Writing a result so that an unfinished one is never seen under its name.
 
-use crate::{Launch, UsageError, identity, signals, stdout};
+use crate::temporary::{self, Replaces};
+use crate::{Launch, identity, stdout};
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use tempfile::{NamedTempFile, TempPath};
 
 /// A result being written: to standard output (`-`), or to a file under a temporary name beside its target.
@@ -26,14 +24,6 @@ pub struct Output {
 
 /// Bytes that are written at once: what a pipe takes.
 const BUFFER: usize = 1 << 16;
-
-/// What an output may take the place of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Replaces {
-    /// Of a file that the command does not read.
-    NoInput,
-    Any,
-}
 
 #[derive(Debug)]
 enum Sink {
@@ -255,41 +245,6 @@ pub(crate) fn is_unwritten(error: &anyhow::Error) -> bool {
     error.chain().any(inner)
 }
 
-/// Files under temporary names, for [`remove_temporary`], by where they will be.
-static TEMPORARY: Mutex<BTreeMap<PathBuf, Temporary>> = Mutex::new(BTreeMap::new());
-
-struct Temporary {
-    /// As the system takes it: asking for memory is not allowed where it is removed.
-    file: CString,
-    replaces: Replaces,
-}
-
-impl Temporary {
-    /// Whether it may still get its name: what has that, or was given up, is not under its temporary name any more.
-    fn is_open(&self) -> bool {
-        Path::new(OsStr::from_bytes(self.file.as_bytes())).exists()
-    }
-}
-
-/// Removes what is not finished, where nothing is dropped any more. Asks for no memory, and does not wait for a lock.
-pub(crate) fn remove_temporary() {
-    if let Ok(files) = TEMPORARY.try_lock() {
-        for temporary in files.values() {
-            let _ = rustix::fs::unlink(&*temporary.file);
-        }
-    }
-}
-
-/// Refuses an input whose place an output that is open would take.
-pub(crate) fn refuse_input(input: &Path) -> Result<(), UsageError> {
-    let all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut outputs = all.iter().filter(|(_, to)| to.replaces == Replaces::NoInput && to.is_open());
-    match outputs.find(|(place, _)| identity::is_same_file(place, input)) {
-        Some((place, _)) => Err(identity::refused(&place.display().to_string(), input)),
-        None => Ok(()),
-    }
-}
-
 /// Refuses a terminal for what nobody reads there.
 ///
 /// # Errors
@@ -318,8 +273,7 @@ fn open(target: &Path, replaces: Replaces) -> io::Result<Sink> {
         _ => Path::new("."),
     };
     let place = fs::canonicalize(directory)?.join(target.file_name().unwrap_or_default());
-    let mut all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    if all.get(&place).is_some_and(Temporary::is_open) {
+    if temporary::is_open(&place) {
         return Err(io::Error::other("two outputs would be this one file"));
     }
     let mut prefix = OsString::from(".");
@@ -329,9 +283,7 @@ fn open(target: &Path, replaces: Replaces) -> io::Result<Sink> {
     let mode = Permissions::from_mode(0o666);
     let file =
         tempfile::Builder::new().prefix(&prefix).suffix(".tmp").permissions(mode).tempfile_in(directory)?;
-    let path = CString::new(file.path().as_os_str().as_bytes())?;
-    all.insert(place, Temporary { file: path, replaces });
-    signals::before_end(remove_temporary);
+    temporary::goes_before_end(place, file.path(), replaces)?;
     Ok(Sink::Renamed { file: BufWriter::with_capacity(BUFFER, Unnamed(file)), target })
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use st_cli::UsageError;
+use st_cli::{UsageError, directory_goes_before_end};
 use tempfile::TempDir;
 
 /// Bytes that are written at once.
@@ -44,7 +44,12 @@ pub(crate) fn plain(error: impl Into<anyhow::Error>) -> anyhow::Error {
     }
 }
 
-/// A directory being written, under a temporary name beside its target. Dropped, it leaves nothing behind.
+fn exists(target: &Path) -> String {
+    format!("{}: exists; remove it, or name another directory", target.display())
+}
+
+/// A directory being written, under a temporary name beside its target. Dropped, it leaves nothing behind, nor does a signal
+/// that ends the program.
 #[derive(Debug)]
 pub(crate) struct Directory {
     directory: TempDir,
@@ -61,7 +66,7 @@ impl Directory {
             bail!(UsageError("this format is several files: name a directory with -o".into()));
         }
         if fs::symlink_metadata(target).is_ok() {
-            bail!("{name}: exists; remove it, or name another directory");
+            bail!(exists(target));
         }
         let beside = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -76,6 +81,7 @@ impl Directory {
         let cannot = || format!("{name}: cannot create");
         let beside = fs::canonicalize(beside).with_context(cannot)?;
         let directory = builder.tempdir_in(beside).with_context(cannot)?;
+        directory_goes_before_end(target, directory.path()).with_context(cannot)?;
         Ok(Self { directory, target: target.to_owned() })
     }
 
@@ -100,7 +106,10 @@ impl Directory {
     pub(crate) fn commit(self) -> Result<()> {
         let Self { directory, target } = self;
         // Only an empty directory can be replaced by renaming, and that may be somebody else's by now.
-        fs::rename(directory.path(), &target).with_context(|| format!("{}: renaming", target.display()))?;
+        fs::rename(directory.path(), &target).map_err(|error| match error.kind() {
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => anyhow!(exists(&target)),
+            _ => anyhow!("{}: renaming: {error}", target.display()),
+        })?;
         let _ = directory.keep();
         Ok(())
     }
