@@ -280,7 +280,7 @@ libst_pmpi.so, and then:
 Exit status: the program's own, or 128 and the number of the signal that ended it. Of st-record itself: 2 wrong usage; 125 if it fails \
 before the program starts, or --must-record is not fulfilled; 127 if the program is not found, 126 if it \
 cannot be started; 1 if packing fails after a program \
-that ended with 0. With --check: 0 if everything would be recorded, 4 if not, 125 if that cannot be written. With --env and --recover: 0, or 125. With --name: 0 \
+that ended with 0 (125 with --must-record). With --check: 0 if everything would be recorded, 4 if not, 125 if that cannot be written. With --env and --recover: 0, or 125. With --name: 0 \
 done, 1 failed, 2 wrong usage, 3 invalid or truncated stream.";
 
 /// A time, within the recorder's bounds.

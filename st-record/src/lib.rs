@@ -244,7 +244,8 @@ fn outside(args: &Args) -> Result<u8, Failure> {
             let kept = directory.keep();
             let packs = typed([TOOL, "--recover", &kept.to_string_lossy()]);
             complain(&format!("what the ranks recorded stays in {}: {packs} packs it", kept.display()));
-            Ok(if code == 0 { 1 } else { code })
+            let failed = if args.must_record { FAILED } else { 1 };
+            Ok(if code == 0 { failed } else { code })
         }
     }
 }

@@ -217,6 +217,9 @@ pub(crate) fn between(args: &BetweenArgs) -> Result<Status> {
     for (section, moment) in timed.moments(from, &of.input.steps)? {
         add(&mut spent, section, moment, from..to, args.by, &sites, &budget)?;
     }
+    if spent.is_empty() {
+        bail!(UsageError(format!("nothing of the run is between {} and {} s", args.from, args.to)));
+    }
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
     window(spent, args.by, &sites).write(of.format, screen, &mut out)?;

@@ -120,7 +120,9 @@ pub(crate) mod as_text {
 /// If it is none of these; the message says why.
 pub fn parse_any(text: &str) -> Result<RankList, String> {
     if text.starts_with('<') {
-        return parse(text).ok_or_else(|| "not a ranklist".into());
+        return parse(text).ok_or_else(|| {
+            format!("{text} is not a ranklist, as <1 7 1 0> is of rank 7 and <1 0 4 1> of 0 to 3")
+        });
     }
     let number = |n: &str| n.parse::<u32>().map_err(|_| format!("{n} is not a rank"));
     let mut all = RankList::default();
