@@ -36,6 +36,7 @@ mod tree;
 use crate::clock::{Reader, processor_time};
 use crate::constants as k;
 use crate::ffi::{Handle, Handles};
+use crate::message::warn;
 use crate::real;
 use crate::settings::{Reductions, interval};
 use exchange::{Exchange, Turn};
@@ -43,7 +44,8 @@ pub(crate) use exchange::{byte, completes, naps};
 use pace::{OFF, Pace};
 use st_model::columns::{Comparison, Offset};
 use st_model::num::narrow;
-use std::ffi::c_int;
+use std::ffi::{OsStr, OsString, c_int};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) use tree::Tree;
@@ -130,23 +132,31 @@ fn sync() -> MutexGuard<'static, Option<Sync>> {
     SYNC.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether clocks are compared. All ranks must come to the same answer, since they make communicators together.
-fn wanted() -> bool {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
-    // In a job of several programs some may run without recorder; only the user knows better.
-    let several = || set("OMPI_NUM_APP_CTX").is_some_and(|n| n != "1");
-    let told = set("ST_SYNC");
-    let all = match told.as_ref().and_then(|v| v.to_str()) {
-        Some("0") => false,
-        Some("all") => true,
-        _ => !several(),
-    };
-    all && set("ST_OUTPUT").is_some()
+/// A variable that has a value.
+fn set(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|v| !v.is_empty())
 }
 
-/// Makes the communicators: called by all ranks when `MPI_Init` has returned.
+/// Whether clocks are compared, by `ST_SYNC` and whether the job is one of several programs, of which some may run without recorder:
+/// only the user knows better. Nothing if what is said is not known.
+fn wanted(told: Option<&OsStr>, several: bool) -> Option<bool> {
+    match told.map(OsStr::as_bytes) {
+        None | Some(b"1") => Some(!several),
+        Some(b"0") => Some(false),
+        Some(b"all") => Some(true),
+        _ => None,
+    }
+}
+
+/// Makes the communicators: called by all ranks when `MPI_Init` has returned. All must come to the same answer, since they make them
+/// together.
 pub(crate) fn split() {
-    if !wanted() || sync().is_some() {
+    if set("ST_OUTPUT").is_none() || sync().is_some() {
+        return;
+    }
+    let (told, several) = (set("ST_SYNC"), set("OMPI_NUM_APP_CTX").is_some_and(|n| n != "1"));
+    let is_wanted = wanted(told.as_deref(), several);
+    if is_wanted == Some(false) {
         return;
     }
     let world = Handle::from_raw(k::MPI_COMM_WORLD());
@@ -155,6 +165,12 @@ pub(crate) fn split() {
         real::MPI_Comm_rank(world, &raw mut rank);
         rank
     };
+    if let (None, Some(told), 0) = (is_wanted, told, rank) {
+        warn(&format!("ST_SYNC={}: not 0, 1 or all; as if it were not set", told.display()));
+    }
+    if !is_wanted.unwrap_or(!several) {
+        return;
+    }
     let mut made = Sync::default();
     unsafe {
         let mut provided = 0;
@@ -357,5 +373,19 @@ impl Tree {
             return Able::default();
         }
         Able { compares: all & 1 != 0, records: all & 2 != 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_not_taken_for_anything() {
+        let told = |text: &str, several| wanted(Some(text.as_ref()), several);
+        assert_eq!([wanted(None, false), wanted(None, true)], [Some(true), Some(false)]);
+        assert_eq!([told("1", false), told("1", true)], [Some(true), Some(false)]);
+        assert_eq!([told("0", false), told("all", true)], [Some(false), Some(true)]);
+        assert_eq!([told("maybe", false), told("ALL", true), told("00", false)], [None; 3]);
     }
 }
