@@ -15,6 +15,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use std::convert::Infallible;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -145,7 +146,7 @@ fn inspect(words: &[OsString]) -> Result<Target> {
 /// # Errors
 ///
 /// If the command does not exist, the recorder is missing, or the program is statically linked.
-pub fn environment(args: &Args, directory: &Path) -> Result<String> {
+pub fn environment(args: &Args, directory: &Path) -> Result<Vec<u8>> {
     let usual = [OsString::from("mpirun")];
     let words = if args.command.is_empty() { &usual[..] } else { wrapped_command::recorded(&args.command) };
     if target::resolve(&words[0]).is_none() {
@@ -163,8 +164,23 @@ pub fn environment(args: &Args, directory: &Path) -> Result<String> {
     }
     let mut all = variables_of_jobs(args, directory);
     all.push(preload()?);
-    let quoted = |v: &OsString| v.to_string_lossy().replace('\'', "'\\''");
-    Ok(all.iter().map(|(n, v)| format!("export {n}='{}'\n", quoted(v))).collect())
+    Ok(exports(&all))
+}
+
+/// Shell commands that set variables, whose values may be names of any bytes.
+fn exports(variables: &[(String, OsString)]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (name, value) in variables {
+        text.extend(format!("export {name}='").into_bytes());
+        for &byte in value.as_bytes() {
+            match byte {
+                b'\'' => text.extend(b"'\\''"),
+                byte => text.push(byte),
+            }
+        }
+        text.extend(b"'\n");
+    }
+    text
 }
 
 /// Makes the stand-ins of launchers; returns their directory.
@@ -331,7 +347,17 @@ mod signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt as _;
     use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_shell_reads_names_of_any_bytes() {
+        let value = OsString::from_vec(b"a 'quoted' $HOME\\ \xff\n\xc3\xa9 b".to_vec());
+        let mut script = exports(&[("ONE".to_owned(), "".into()), ("OTHER".to_owned(), value.clone())]);
+        script.extend(b"printf '%s|%s' \"$ONE\" \"$OTHER\"");
+        let told = Command::new("sh").arg("-c").arg(OsString::from_vec(script)).output().unwrap();
+        assert_eq!(told.stdout, [b"|", value.as_bytes()].concat());
+    }
 
     #[test]
     fn the_launcher_is_behind_all_stand_ins() {

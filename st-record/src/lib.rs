@@ -67,7 +67,7 @@ const NOT_STARTED: u8 = 126;
 #[must_use]
 pub fn main() -> ExitCode {
     if let Some(library) = env::var_os(ask::LIBRARY) {
-        let told = ask::answer(&library).is_some_and(|text| print(&text).is_ok());
+        let told = ask::answer(&library).is_some_and(|text| print(text.as_bytes()).is_ok());
         return if told { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     match stand_in_words() {
@@ -119,7 +119,7 @@ fn run(args: &Args) -> ExitCode {
 /// `--check`.
 fn look(args: &Args) -> ExitCode {
     let report = check::check(&args.command, args.python);
-    if let Err(e) = print(&report.to_string()) {
+    if let Err(e) = print(report.to_string().as_bytes()) {
         complain(&format!("{e:#}"));
         return ExitCode::from(FAILED);
     }
@@ -127,9 +127,9 @@ fn look(args: &Args) -> ExitCode {
 }
 
 /// Writes text to standard output.
-fn print(text: &str) -> Result<()> {
+fn print(text: &[u8]) -> Result<()> {
     let mut out = Output::text(Path::new("-"))?;
-    let written = out.write_all(text.as_bytes()).map_err(anyhow::Error::from).and_then(|()| out.commit());
+    let written = out.write_all(text).map_err(anyhow::Error::from).and_then(|()| out.commit());
     // A reader that has left wants no more.
     written.or_else(|e| if st_cli::reader_left(&e) { Ok(()) } else { Err(e) })
 }
