@@ -43,7 +43,8 @@ pub enum Told {
 }
 
 /// Frames of exact times.
-pub(super) const TIMES: [FrameKind; 3] = [FrameKind::Column, FrameKind::Series, FrameKind::Times];
+pub(super) const TIMES: [FrameKind; 4] =
+    [FrameKind::Column, FrameKind::Series, FrameKind::Times, FrameKind::Spans];
 
 /// Parts of what is seen of the run: an eighth of its calls, a quarter, a half, and all.
 pub(super) const PARTS: usize = 4;

@@ -238,7 +238,7 @@ fn exact(trace: &Recorded<'_>, kinds: &Kinds<'_>, grown: &Grown, to: Longer) -> 
     };
     let rest = raw - first;
     if rest > 0.0 {
-        let joined = [FrameKind::Series, FrameKind::Times];
+        let joined = [FrameKind::Series, FrameKind::Times, FrameKind::Spans];
         let (series, series_raw) = (kinds.stored(&joined), kinds.raw(&joined));
         let measured =
             if real(series_raw) > FIRST { Some(real(series) / real(series_raw)) } else { grown.rest };

@@ -34,7 +34,12 @@ macro_rules! kinds {
 impl FrameKind {
     /// Whether such frames hold the exact times of many chunks.
     pub(crate) fn joins_times(self) -> bool {
-        matches!(self, Self::Times | Self::Series)
+        matches!(self, Self::Spans | Self::Times | Self::Series)
+    }
+
+    /// Whether such frames hold exact times.
+    pub(crate) fn holds_times(self) -> bool {
+        self == Self::Column || self.joins_times()
     }
 }
 
@@ -81,4 +86,7 @@ kinds! {
     Derived = 19, "DERIVED", 0;
     /// As [`FrameKind::Series`], which it takes the place of: exact times by their places in their distribution.
     Times = 20, "TIMES", 0;
+    /// As [`FrameKind::Times`], which it takes the place of: exact times by their places in their distribution, of which one in up to
+    /// sixteen is told at a time.
+    Spans = 21, "SPANS", 0;
 }

@@ -132,6 +132,7 @@ impl Encoder {
     }
 
     /// Bits that were coded.
+    #[cfg(test)]
     pub(super) fn asked(&self) -> u64 {
         self.asked
     }

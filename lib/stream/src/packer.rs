@@ -31,13 +31,14 @@ const HUGE_LEVEL: i32 = 9;
 
 /// Exact times are compressed by zstd at this level at most: they hardly shrink further by it.
 const TIMES_LEVEL: i32 = 3;
-/// From this level on [`super::times`] is tried on so many bytes of them, and the others are put together ([`super::placed`]): that
+/// From this level on [`super::times`] is tried on so many bytes of them, and the others are put together ([`super::spans`]): that
 /// takes less time, and less room where there are many.
 const SMALLEST: i32 = 19;
 const TIMES_BYTES: usize = 1 << 20;
-/// Bits that are coded by their chances at most: of an event in TIMES, a question for each level of two trees; of one in a COLUMN, whose
+/// Bits that are coded by their chances at most: of an event in SPANS, eight ways in each of two trees, as of one in TIMES, a
+/// question for each of 31 levels; of one in a COLUMN, whose
 /// numbers have five or eleven for their length and up to 63 digits; of a byte of that before it is coded, which has seven of these.
-pub(crate) const ASKED_EVENT: u64 = 2 * 31;
+pub(crate) const ASKED_EVENT: u64 = 2 * 32;
 pub(crate) const ASKED_COLUMN: u64 = 2 * (5 + 6 + 63);
 const ASKED_BYTE: u64 = 16;
 /// What is written asks for so many whatever it takes, and beyond that for no more than what it takes pays for. A reader takes twice
@@ -165,7 +166,7 @@ impl Packer {
                 let most = |payload: &Vec<u8>| payload.len().to_u64().saturating_mul(ASKED_EACH);
                 let within = |(payload, asked): &(Vec<u8>, u64)| !plan.bounded || *asked <= most(payload);
                 match series::encode(owner, &chunks).filter(within) {
-                    Some((payload, _)) => vec![StoredFrame::stored(FrameKind::Times, payload)],
+                    Some((payload, _)) => vec![StoredFrame::stored(FrameKind::Spans, payload)],
                     None => chunks.iter().map(column).collect::<io::Result<_>>()?,
                 }
             }
@@ -291,7 +292,7 @@ mod tests {
             (made.frames[0].kind().unwrap(), plans.asked)
         };
         let most = ASKED_EVENT << 15;
-        assert_eq!(kind(UNPAID - most), (Some(FrameKind::Times), UNPAID));
+        assert_eq!(kind(UNPAID - most), (Some(FrameKind::Spans), UNPAID));
         assert_eq!(kind(UNPAID - most + 1), (Some(FrameKind::Column), UNPAID - most + 1));
     }
 

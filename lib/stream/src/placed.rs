@@ -1,19 +1,27 @@
-//! Many exact times: gaps and durations in turn, each by where it lies in the distribution of its kind ([`tree`]), question by
+//! Many exact times as version 1.7 has written them: gaps and durations in turn, each by where it lies in the distribution of its kind ([`tree`]), question by
 //! question, and by how far it is from the least number there ([`offsets`]).
 //!
 //! What can be known of a time is where in its loop the program is. That shows in how long ago times were long, a computation's
 //! or a wait's, and in the times just before. Two contexts, one of each, are mixed ([`super::mixing`]).
 
-mod offsets;
-mod tree;
+pub(super) mod offsets;
+pub(super) mod tree;
 
-use st_model::num::{Exact, narrow};
+use st_model::num::Exact as _;
+#[cfg(test)]
+use st_model::num::narrow;
 
-use super::bytes::{get_bytes, get_i64, put_bytes, put_i64};
+use super::bytes::{get_bytes, get_i64};
+#[cfg(test)]
+use super::bytes::{put_bytes, put_i64};
 use super::error::{DecodeError, Field as _};
-use super::mixing::{Chance, Coder, Decoder, Encoder, alone, mixed};
+#[cfg(test)]
+use super::mixing::Encoder;
+use super::mixing::{Chance, Coder, Decoder, alone, mixed};
 use super::times::hash;
-use offsets::{Get, Offsets, Put};
+#[cfg(test)]
+use offsets::Put;
+use offsets::{Get, Offsets};
 use tree::{LEAF, Node, Tree};
 
 /// Contexts of a question.
@@ -50,7 +58,8 @@ impl Known {
     }
 }
 
-/// The numbers compressed, and how many bits were coded by their chances.
+/// The numbers compressed, as version 1.7 has, and how many bits were coded by their chances.
+#[cfg(test)]
 pub(super) fn compress(numbers: &Numbers) -> Option<(Vec<u8>, u64)> {
     let sorted = [&numbers.gaps, &numbers.durations].map(|numbers| {
         let mut sorted = numbers.clone();

@@ -189,9 +189,7 @@ impl<R: Read> Reader<R> {
         while let Some(frame) = self.next_raw()? {
             match frame.kind()? {
                 Some(FrameKind::Section) => return self.stored(frame),
-                Some(
-                    kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times | FrameKind::Clock),
-                ) => {
+                Some(kind) if kind.holds_times() || kind == FrameKind::Clock => {
                     self.hold(kind, frame)?;
                 }
                 Some(
@@ -269,7 +267,7 @@ impl<R: Read> Reader<R> {
         let mut columns: BTreeMap<Owner, Column> = BTreeMap::new();
         while let Ok(Some(frame)) = self.next_raw() {
             match frame.kind() {
-                Ok(Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times))) => {
+                Ok(Some(kind)) if kind.holds_times() => {
                     let Ok((owner, chunks, asked)) = frame.chunks(kind) else { break };
                     let bytes = chunks.iter().map(|c| (c.gaps.len() + c.durations.len()).to_u64()).sum();
                     self.expansion.read(frame.stored.len().to_u64());

@@ -1,5 +1,5 @@
-//! Payloads of TIMES and SERIES: exact times of many consecutive events of one rank's thread, in the coding of [`placed`]. In
-//! SERIES, which is no longer written, gaps and durations are each one page of the crate pco.
+//! Payloads of SPANS, TIMES and SERIES: exact times of many consecutive events of one rank's thread, in the coding of [`spans`]. Those
+//! of TIMES, in that of [`placed`], and of SERIES, in which gaps and durations are each one page of the crate pco, are no longer written.
 //!
 //! Tables are worth it for many numbers, so that [`Joined`] puts chunks together. They come apart again when they are read.
 
@@ -13,6 +13,7 @@ use super::error::{DecodeError, Field as _};
 use super::kind::FrameKind;
 use super::pages;
 use super::placed::{self, Numbers};
+use super::spans;
 
 /// Events of a frame at most: a reader sets aside 16 bytes for each before it knows whether they are there.
 pub(super) const MOST: u32 = 1 << 18;
@@ -68,7 +69,7 @@ pub(super) fn encode(owner: Owner, chunks: &[Chunk]) -> Option<(Vec<u8>, u64)> {
     let numbers = numbers(chunks)?;
     let events = u32::try_from(numbers.gaps.len()).ok().filter(|n| *n <= MOST)?;
     let mut out = column::encode_head(owner, &Chunk { events, ..column::without_times(first) });
-    let (packed, asked) = placed::compress(&numbers)?;
+    let (packed, asked) = spans::compress(&numbers)?;
     out.extend(packed);
     Some((out, asked))
 }
@@ -116,7 +117,8 @@ pub(super) fn decode(kind: FrameKind, mut src: &[u8]) -> Result<(Owner, Vec<Chun
     }
     let (Numbers { gaps, durations }, asked) = match kind {
         FrameKind::Series => (pages(src, head.events)?, 0),
-        _ => placed::expand(std::mem::take(src), head.events)?,
+        FrameKind::Times => placed::expand(std::mem::take(src), head.events)?,
+        _ => spans::expand(std::mem::take(src), head.events)?,
     };
     finish(src)?;
     let (mut first, mut base) = (head.first, head.base);
@@ -154,6 +156,7 @@ mod tests {
 
     /// The kinds of frames that can be read.
     const KINDS: &[FrameKind] = &[
+        FrameKind::Spans,
         FrameKind::Times,
         #[cfg(feature = "pco")]
         FrameKind::Series,
@@ -161,12 +164,16 @@ mod tests {
 
     /// Consecutive chunks in a frame of a kind.
     fn encoded(kind: FrameKind, owner: Owner, chunks: &[Chunk]) -> Vec<u8> {
-        if kind == FrameKind::Times {
+        if kind == FrameKind::Spans {
             return encode(owner, chunks).unwrap().0;
         }
         let numbers = numbers(chunks).unwrap();
         let head = Chunk { events: narrow(numbers.gaps.len()), ..column::without_times(&chunks[0]) };
         let mut out = column::encode_head(owner, &head);
+        if kind == FrameKind::Times {
+            out.extend(placed::compress(&numbers).unwrap().0);
+            return out;
+        }
         put_bytes(&mut out, &page(&numbers.gaps));
         out.extend(page(&numbers.durations));
         out

@@ -238,7 +238,7 @@ mod tests {
         of.read(frame.stored.len().to_u64());
         assert!(of.holds(before));
         let mut times = Times::new(&of);
-        times.push(FrameKind::Times, frame);
+        times.push(FrameKind::Spans, frame);
         times
     }
 
@@ -248,7 +248,7 @@ mod tests {
         let mut chunks: Vec<Chunk> =
             (1..=i64::from(events)).filter_map(|n| writer.push(10 * n, 10 * n + 1)).collect();
         chunks.extend(writer.flush());
-        StoredFrame::stored(FrameKind::Times, crate::series::encode(owner, &chunks).unwrap().0)
+        StoredFrame::stored(FrameKind::Spans, crate::series::encode(owner, &chunks).unwrap().0)
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         let more = times(1001, room);
         for _ in 0..2 {
             let told = more.column().unwrap_err();
-            assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Times)), "{told}");
+            assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Spans)), "{told}");
         }
     }
 
@@ -268,13 +268,13 @@ mod tests {
     fn times_ask_for_what_they_have_paid_for_and_no_further() {
         let exact = times(1000, 0);
         let frame = &exact.frames[0].1;
-        let asked = frame.chunks(FrameKind::Times).unwrap().2;
+        let asked = frame.chunks(FrameKind::Spans).unwrap().2;
         let room = crate::expansion::may_ask(frame.stored.len().to_u64()) - asked;
         assert!(exact.of.asks(room) && exact.column().is_ok());
         let more = times(1000, 0);
         assert!(more.of.asks(room + 1));
         let told = more.column().unwrap_err();
-        assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Times)), "{told}");
+        assert!(matches!(told.kind(), ErrorKind::TooLarge(FrameKind::Spans)), "{told}");
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
             .unwrap();
         let mut reader = crate::Reader::new(&stream[..], crate::ReadOptions::default()).unwrap();
         for rank in 0..3 {
-            reader.hold(FrameKind::Times, series((rank, 0), 1000)).unwrap();
+            reader.hold(FrameKind::Spans, series((rank, 0), 1000)).unwrap();
         }
         let held: Vec<&Times> = reader.held().collect();
         assert!(held[0].of.holds(MEMORY - 2 * 2 * 1000));

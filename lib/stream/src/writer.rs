@@ -130,7 +130,7 @@ enum Of {
 
 const SITES: usize = 0;
 const OBJECTS: usize = 1;
-const TIMES: [FrameKind; 3] = [FrameKind::Column, FrameKind::Series, FrameKind::Times];
+const TIMES: [FrameKind; 4] = [FrameKind::Column, FrameKind::Series, FrameKind::Times, FrameKind::Spans];
 const TABLES: [FrameKind; 2] = [FrameKind::Sites, FrameKind::Objects];
 
 /// A table as it was encoded here, or as it was copied.

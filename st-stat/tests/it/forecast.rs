@@ -97,7 +97,7 @@ fn expected(short: &[Section], long: &[Section], file: &[u8]) -> [[f64; 3]; 4] {
 
 const NAMES: [&str; 3] = ["structure and parameters", "distributions of times", "exact times"];
 const FRAMES: [&[&str]; 3] =
-    [&["STRUCT"], &["SKETCH", "QUANTILES", "DURATIONS", "DERIVED"], &["COLUMN", "TIMES"]];
+    [&["STRUCT"], &["SKETCH", "QUANTILES", "DURATIONS", "DERIVED"], &["COLUMN", "SPANS"]];
 
 /// The same parts of a file.
 fn parts(file: &[u8]) -> [f64; 4] {

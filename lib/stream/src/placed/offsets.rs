@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 use st_model::num::{Exact as _, narrow};
 
 /// Codes numbers from 0 up to one that is known.
-pub(super) trait Offsets {
+pub(in super::super) trait Offsets {
     /// Codes a number; the number that was coded.
     fn code(&mut self, n: u64, most: u64) -> u64;
 }
@@ -26,7 +26,7 @@ impl Width {
 
 /// Makes bytes, the highest bit first.
 #[derive(Debug, Default)]
-pub(super) struct Put {
+pub(in super::super) struct Put {
     out: Vec<u8>,
     /// Bits that are no byte yet, the lowest ones.
     bits: u64,
@@ -48,7 +48,7 @@ impl Put {
     }
 
     /// The bytes, the last one with zeros.
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(in super::super) fn finish(mut self) -> Vec<u8> {
         self.bits(0, (8 - self.n) % 8);
         self.out
     }
@@ -69,24 +69,24 @@ impl Offsets for Put {
 
 /// Reads bytes.
 #[derive(Debug)]
-pub(super) struct Get<'a> {
+pub(in super::super) struct Get<'a> {
     src: &'a [u8],
     /// Bits that were read, of those that are there and of zeros after them.
     at: usize,
 }
 
 impl<'a> Get<'a> {
-    pub(super) fn new(src: &'a [u8]) -> Self {
+    pub(in super::super) fn new(src: &'a [u8]) -> Self {
         Self { src, at: 0 }
     }
 
     /// Whether more was asked for than there is.
-    pub(super) fn is_over(&self) -> bool {
+    pub(in super::super) fn is_over(&self) -> bool {
         self.at > 8 * self.src.len()
     }
 
     /// Whether all was read but the zeros of the last byte.
-    pub(super) fn is_done(&self) -> bool {
+    pub(in super::super) fn is_done(&self) -> bool {
         self.at.div_ceil(8) == self.src.len() && (self.at.is_multiple_of(8) || self.next() == 0)
     }
 

@@ -9,11 +9,11 @@ use super::super::bytes::{get_i64, get_u8, get_u64, put_i64, put_u64};
 use super::super::error::{DecodeError, Field as _};
 
 /// Questions from the root to a leaf at most.
-pub(super) const DEEPEST: u8 = 31;
+pub(in super::super) const DEEPEST: u8 = 31;
 /// A tree has at most so many leaves.
 const MOST_LEAVES: usize = 1 << 12;
 /// Places from here on are leaves.
-pub(super) const LEAF: usize = 1 << 16;
+pub(in super::super) const LEAF: usize = 1 << 16;
 /// A leaf of one number has this beside its depth.
 const ONE: u8 = 32;
 /// Fewer numbers than these are not told apart.
@@ -23,10 +23,10 @@ const COST: u64 = 60 << 8;
 
 /// A range of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Leaf {
-    pub(super) first: i64,
+pub(in super::super) struct Leaf {
+    pub(in super::super) first: i64,
     /// The last one less the first.
-    pub(super) most: u64,
+    pub(in super::super) most: u64,
 }
 
 impl Leaf {
@@ -37,24 +37,24 @@ impl Leaf {
 
 /// A question, and what comes after it: a node, or a leaf from [`LEAF`] on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Node {
+pub(in super::super) struct Node {
     /// The least number that is on the second side.
-    pub(super) split: i64,
-    pub(super) next: [usize; 2],
+    pub(in super::super) split: i64,
+    pub(in super::super) next: [usize; 2],
 }
 
 /// A tree of a distribution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Tree {
-    pub(super) root: usize,
+pub(in super::super) struct Tree {
+    pub(in super::super) root: usize,
     /// Each before what is below it, the first side before the second.
-    pub(super) nodes: Vec<Node>,
-    pub(super) leaves: Vec<Leaf>,
+    pub(in super::super) nodes: Vec<Node>,
+    pub(in super::super) leaves: Vec<Leaf>,
 }
 
 impl Tree {
     /// Reads what [`encode`] has written.
-    pub(super) fn decode(src: &mut &[u8]) -> Result<Self, DecodeError> {
+    pub(in super::super) fn decode(src: &mut &[u8]) -> Result<Self, DecodeError> {
         let mut tree = Self::default();
         tree.root = tree.side(src, 0)?;
         Ok(tree)
@@ -100,7 +100,7 @@ impl Tree {
 }
 
 /// A tree for these numbers, which are in ascending order and at least one: its leaves in order.
-pub(super) fn encode(sorted: &[i64]) -> Vec<u8> {
+pub(in super::super) fn encode(sorted: &[i64]) -> Vec<u8> {
     let mut fewest = FEWEST;
     let distinct = Distinct::of(sorted);
     let leaves = loop {
@@ -205,7 +205,7 @@ fn log2(n: u64) -> u64 {
 }
 
 /// From here on numbers are long: where the distances between them are widest in proportion, of the 64ths of the upper half.
-pub(super) fn long(sorted: &[i64]) -> i64 {
+pub(in super::super) fn long(sorted: &[i64]) -> i64 {
     let at = |i: usize| i128::from(sorted[i * (sorted.len() - 1) / 64]).max(1);
     let mut widest = [1, 1, i128::from(i64::MAX)];
     for i in 32..63 {

@@ -49,16 +49,15 @@ impl<W: Write> Writer<W> {
         while let Some(frame) = from.next_raw()? {
             match frame.kind()? {
                 Some(FrameKind::Sites | FrameKind::Objects) => {}
-                Some(kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times))
-                    if level_of(FrameKind::Column, level) != self.level(FrameKind::Column) =>
+                Some(kind)
+                    if kind.holds_times()
+                        && level_of(FrameKind::Column, level) != self.level(FrameKind::Column) =>
                 {
                     self.hold(from, kind, &frame, &mut held)?;
                     let (owner, chunks, _) = frame.chunks(kind)?;
                     chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
                 }
-                Some(
-                    kind @ (FrameKind::Column | FrameKind::Series | FrameKind::Times | FrameKind::Clock),
-                ) => {
+                Some(kind) if kind.holds_times() || kind == FrameKind::Clock => {
                     self.hold(from, kind, &frame, &mut held)?;
                     if let Some((owner, chunks)) = self.unpaid(kind, &frame)? {
                         chunks.into_iter().try_for_each(|c| self.timed(owner, Cow::Owned(c)))?;
@@ -90,7 +89,7 @@ impl<W: Write> Writer<W> {
     /// Exact times that ask a reader for more than this stream may, beside what it has: each of many streams may ask for as much.
     fn unpaid(&mut self, kind: FrameKind, frame: &StoredFrame) -> Result<Option<(Owner, Vec<Chunk>)>, Error> {
         let each = match kind {
-            FrameKind::Times => ASKED_EVENT,
+            FrameKind::Times | FrameKind::Spans => ASKED_EVENT,
             FrameKind::Column if frame.has_coded_times() => ASKED_COLUMN,
             _ => return Ok(None),
         };

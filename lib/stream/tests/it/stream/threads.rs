@@ -36,7 +36,7 @@ fn long(rank: u32, odd: u32, usual: u32) -> Section {
 /// What each frame of a kind is called, in order, and what they take.
 fn kinds(stream: &[u8]) -> Vec<(String, u64, u64)> {
     let sizes = st_stream::frame_sizes(stream, ReadOptions::default()).unwrap();
-    let times = sizes.into_iter().filter(|f| ["COLUMN", "TIMES"].contains(&&*f.kind));
+    let times = sizes.into_iter().filter(|f| ["COLUMN", "SPANS"].contains(&&*f.kind));
     times.map(|f| (f.kind, f.stored, f.expanded)).collect()
 }
 
@@ -49,7 +49,7 @@ fn beyond_the_first_mebibyte_times_are_frames_of_many_chunks() {
     assert_eq!(by_threads(&whole, 3), written);
     let frames = kinds(&written);
     let names: Vec<_> = frames.iter().map(|(kind, ..)| kind.as_str()).collect();
-    assert_eq!(names, [&["COLUMN"; 4][..], &["TIMES"; 2]].concat());
+    assert_eq!(names, [&["COLUMN"; 4][..], &["SPANS"; 2]].concat());
     // What other levels have, byte for byte as they write it by themselves.
     let level = 9;
     let flat = bytes(&Trace { level, ..whole.clone() });
