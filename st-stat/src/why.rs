@@ -135,7 +135,12 @@ fn write(
 /// each. `all`: these, too, each by itself.
 pub(crate) fn findings(explained: &Explained, told: &dyn Explains, all: bool) -> Vec<Finding> {
     let time = told.time();
-    let certain = |f: &Finding| f.is_leak() || matches!(f.matter, Matter::Crowded { .. } | Matter::Queued);
+    let lacked = explained.queued.is_some_and(|queued| queued.ns > time / 100);
+    let certain = |f: &Finding| match f.matter {
+        Matter::Crowded { .. } => true,
+        Matter::Queued => lacked,
+        _ => f.is_leak(),
+    };
     let matters = |f: &Finding| all || f.cost > time / 100 || certain(f);
     let found = machine(explained, time).into_iter().chain(paused(explained)).chain(told.findings());
     let (mut all, little): (Vec<Finding>, Vec<Finding>) =

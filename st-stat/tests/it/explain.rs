@@ -306,12 +306,22 @@ fn crowded(queued: Option<u64>, change: impl Fn(&mut Section)) -> String {
 }
 
 fn crowded_as(format: &str, queued: Option<u64>, change: impl Fn(&mut Section)) -> String {
+    lacking(format, ([10, 60, 10], 1), queued, change)
+}
+
+/// The same of ranks that compute for so many ms each time, on so many processors.
+fn lacking(
+    format: &str,
+    (computed, processors): ([i64; 3], u32),
+    queued: Option<u64>,
+    change: impl Fn(&mut Section),
+) -> String {
     let dir = tempfile::tempdir().unwrap();
     let [path, out]: [PathBuf; 2] = ["app.st", "out"].map(|n| dir.path().join(n));
-    trace(&path, &[10, 60, 10], Times::All);
+    trace(&path, &computed, Times::All);
     let mut read =
         st_stream::read(&std::fs::read(&path).unwrap()[..], st_stream::ReadOptions::default()).unwrap();
-    read.header.processors = [(1, 1)].into();
+    read.header.processors = [(processors, 1)].into();
     read.header.queued = queued.map(|ns| Queued { ns, ranks: 3, longest_ns: ns, longest_rank: 1 });
     read.sections.iter_mut().for_each(change);
     st_stream::write(&read, std::fs::File::create(&path).unwrap(), WriteOptions { level: 0 }).unwrap();
@@ -360,6 +370,15 @@ fn more_ranks_than_processors_weigh_what_they_cost() {
         let told = text.split_once(" crowded: ").unwrap().1;
         assert!(told.split(['(', ')']).nth(1) == Some(sure), "{text}");
     }
+}
+
+#[test]
+fn ranks_that_hardly_lacked_a_processor_are_well() {
+    // All ranks' time is 300 ms.
+    let told = |queued| lacking("text", ([10; 3], 3), Some(queued), |_| ());
+    let [little, much] = [2_000_000, 30_000_000].map(told);
+    assert!(little.contains("all is well") && !little.contains("no processor"), "{little}");
+    assert!(much.contains("no processor: ranks are ready to run"), "{much}");
 }
 
 #[test]
