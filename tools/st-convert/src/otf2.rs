@@ -3,7 +3,8 @@
 //! Source: the headers of OTF2 3.0. Types of flags and kinds are bytes there, references 32-bit numbers.
 #![expect(unsafe_code, reason = "loads a C library")]
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::NonNull;
 
 use anyhow::{Result, anyhow};
 use libloading::Library;
@@ -187,9 +188,39 @@ pub(crate) fn text(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
 
+/// Hears of errors: user data, file, line, function, code, what is printed of it.
+pub(crate) type OnError =
+    unsafe extern "C" fn(Handle, *const c_char, u64, *const c_char, c_int, *const c_char, Handle) -> c_int;
+
+/// `OTF2_Error_GetDescription` of a library.
+pub(crate) type Describe = unsafe extern "C" fn(c_int) -> *const c_char;
+
 /// # Errors
 ///
-/// With the code, unless that is success.
-pub(crate) fn check(code: c_int) -> Result<()> {
-    if code == SUCCESS { Ok(()) } else { Err(anyhow!("the OTF2 library says error {code}")) }
+/// With what a library that is loaded says of the code, unless that is success.
+pub(crate) fn check(code: c_int, describe: Describe) -> Result<()> {
+    if code == SUCCESS {
+        return Ok(());
+    }
+    // SAFETY: the function takes any code, and gives a text of the library's, or none.
+    let what = NonNull::new(unsafe { describe(code) }.cast_mut());
+    // SAFETY: texts of the library end with NUL and live as long as it.
+    let what = what.map(|what| unsafe { CStr::from_ptr(what.as_ptr()) }.to_string_lossy().into_owned());
+    Err(anyhow!("the OTF2 library says: {}", what.unwrap_or_else(|| format!("error {code}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_said_in_the_words_of_the_library() {
+        let library = library().unwrap();
+        // SAFETY: the type is that of the function's declaration in the library's headers, and the library stays loaded.
+        let describe = unsafe { *library.get::<Describe>(b"OTF2_Error_GetDescription").unwrap() };
+        let told = |code| check(code, describe).map_err(|e| e.to_string());
+        assert_eq!(told(SUCCESS), Ok(()));
+        let text = told(83).unwrap_err();
+        assert!(text.starts_with("the OTF2 library says: ") && !text.contains("83"), "{text}");
+    }
 }

@@ -453,3 +453,20 @@ fn more_files_than_are_agreed_to_are_refused_and_threads_without_calls_have_none
         files("few.otf2")
     );
 }
+
+/// The library goes on where it cannot write, and returns success: an archive without its events.
+#[test]
+fn what_cannot_be_written_is_said_and_leaves_no_archive() {
+    let made = kernel(Kernel::Stencil2d);
+    if archive(&made, &["--to", "otf2", "-o", "whole"]).is_none() {
+        return;
+    }
+    // Files of at most 512 bytes, as on a full disk.
+    let program = env!("CARGO_BIN_EXE_st-convert");
+    let line = format!("trap '' XFSZ; ulimit -f 1; exec '{program}' app.st -q --to otf2 -o full");
+    let output = Command::new("sh").arg("-c").arg(&line).current_dir(made.directory.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("too large") && said.lines().count() == 1, "{said}");
+    assert!(!made.path("full").exists());
+}

@@ -4,6 +4,7 @@
 //! bytes there, references 32-bit numbers.
 #![expect(unsafe_code, reason = "calls a C library")]
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{NonNull, null, null_mut};
@@ -11,7 +12,7 @@ use std::ptr::{NonNull, null, null_mut};
 use anyhow::{Context as _, Result, bail};
 use libloading::Library;
 
-use crate::otf2::{Handle, Opening, Record, SYNC_ALL, UNDEFINED, check, functions, library, text};
+use crate::otf2::{Handle, OnError, Opening, Record, SYNC_ALL, UNDEFINED, check, functions, library, text};
 
 const FILEMODE_WRITE: u8 = 0;
 const SUBSTRATE_POSIX: u8 = 1;
@@ -29,9 +30,30 @@ unsafe extern "C" fn pre_flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _:
     FLUSH
 }
 
+thread_local! {
+    /// The first error of this thread that nobody has been told of; 0 if there is none.
+    static FIRST: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// Keeps the first error, which the library would print: what its functions return in the end is only what came of that.
+unsafe extern "C" fn keep(
+    _: Handle,
+    _: *const c_char,
+    _: u64,
+    _: *const c_char,
+    code: c_int,
+    _: *const c_char,
+    _: Handle,
+) -> c_int {
+    FIRST.with(|first| first.set(if first.get() == 0 { code.max(0) } else { first.get() }));
+    code
+}
+
 static FLUSHES: FlushCallbacks = FlushCallbacks { pre_flush, post_flush: None };
 
 functions! {
+    on_error = "Error_RegisterCallback"(OnError, Handle) -> Handle;
+    describe = "Error_GetDescription"(c_int) -> *const c_char;
     open = "Archive_Open"(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Handle;
     close = "Archive_Close"(Handle) -> c_int;
     set_flush = "Archive_SetFlushCallbacks"(Handle, *const FlushCallbacks, *mut c_void) -> c_int;
@@ -183,6 +205,9 @@ impl Archive {
         let functions = Functions::find(&library)?;
         let path = text(&directory.to_string_lossy());
         let name = text(name);
+        FIRST.take();
+        // SAFETY: the callback is a function of this program, and asks for no data.
+        unsafe { (functions.on_error)(keep, null_mut()) };
         // SAFETY: both strings end with NUL and outlive the call; the numbers are those of the headers.
         let handle = unsafe {
             (functions.open)(
@@ -195,24 +220,31 @@ impl Archive {
                 COMPRESSION_NONE,
             )
         };
+        check(FIRST.take(), functions.describe)?;
         let handle = NonNull::new(handle).context("the OTF2 library cannot create the archive")?;
         let archive = Self { functions, handle, _library: library };
         let (to, f) = (archive.handle.as_ptr(), &archive.functions);
         // SAFETY: the archive is open; the callbacks are static and ask for no data.
-        check(unsafe { (f.set_flush)(to, &raw const FLUSHES, null_mut()) })?;
+        archive.check(unsafe { (f.set_flush)(to, &raw const FLUSHES, null_mut()) })?;
         // SAFETY: the archive is open, and used by this process alone.
-        check(unsafe { (f.set_serial)(to) })?;
+        archive.check(unsafe { (f.set_serial)(to) })?;
         // SAFETY: the archive is open.
-        check(unsafe { (f.open_events)(to) })?;
+        archive.check(unsafe { (f.open_events)(to) })?;
         Ok(archive)
+    }
+
+    /// What a code says that is not success, or what went wrong before it.
+    fn check(&self, code: c_int) -> Result<()> {
+        let first = FIRST.take();
+        check(if first == 0 { code } else { first }, self.functions.describe)
     }
 
     pub(super) fn describe(&self, creator: &str, description: &str) -> Result<()> {
         let (creator, description) = (text(creator), text(description));
         // SAFETY: the archive is open; the strings end with NUL and outlive the calls, which copy them.
-        check(unsafe { (self.functions.set_creator)(self.handle.as_ptr(), creator.as_ptr()) })?;
+        self.check(unsafe { (self.functions.set_creator)(self.handle.as_ptr(), creator.as_ptr()) })?;
         // SAFETY: as above.
-        check(unsafe { (self.functions.set_description)(self.handle.as_ptr(), description.as_ptr()) })
+        self.check(unsafe { (self.functions.set_description)(self.handle.as_ptr(), description.as_ptr()) })
     }
 
     pub(super) fn property(&self, name: &str, value: &str) -> Result<()> {
@@ -222,7 +254,7 @@ impl Archive {
         }
         let (name, value) = (text(name), text(value));
         // SAFETY: as in `describe`.
-        check(unsafe {
+        self.check(unsafe {
             (self.functions.set_property)(self.handle.as_ptr(), name.as_ptr(), value.as_ptr(), true)
         })
     }
@@ -231,13 +263,14 @@ impl Archive {
     pub(super) fn writer(&self, location: u64) -> Result<Writer> {
         // SAFETY: the archive is open, and so are its files of events.
         let writer = unsafe { (self.functions.event_writer)(self.handle.as_ptr(), location) };
+        self.check(0)?;
         NonNull::new(writer).map(Writer).context("the OTF2 library cannot write events of a location")
     }
 
     /// Ends a location's events, which must not be written to again.
     pub(super) fn end(&self, writer: Writer) -> Result<()> {
         // SAFETY: the writer is of this archive and open.
-        check(unsafe { (self.functions.close_event_writer)(self.handle.as_ptr(), writer.0.as_ptr()) })
+        self.check(unsafe { (self.functions.close_event_writer)(self.handle.as_ptr(), writer.0.as_ptr()) })
     }
 
     /// Writes an event at a time.
@@ -245,7 +278,7 @@ impl Archive {
         let (f, w, no) = (&self.functions, writer.0.as_ptr(), null_mut());
         // SAFETY: the writer is of this archive and open (`end` takes it, and its caller lets go of it); no record has
         // attributes, for which NULL stands.
-        check(unsafe {
+        self.check(unsafe {
             match record {
                 Record::Enter(region) => (f.enter)(w, no, time, region),
                 Record::Leave(region) => (f.leave)(w, no, time, region),
@@ -303,7 +336,7 @@ impl Archive {
         let (w, no) = (writer.0.as_ptr(), null_mut());
         // SAFETY: as in `record`; both lists have as many elements as are counted at least, of one and of eight bytes, as the
         // library's types of them have, and outlive the call, which copies them.
-        check(unsafe {
+        self.check(unsafe {
             (self.functions.metric)(w, no, time, MEASURED, count, types.as_ptr(), values.as_ptr())
         })
     }
@@ -312,22 +345,24 @@ impl Archive {
     pub(super) fn definitions(&self, locations: impl Iterator<Item = u64>) -> Result<Definitions<'_>> {
         let (to, f) = (self.handle.as_ptr(), &self.functions);
         // SAFETY: the archive is open, and all writers of events are closed.
-        check(unsafe { (f.close_events)(to) })?;
+        self.check(unsafe { (f.close_events)(to) })?;
         // SAFETY: the archive is open.
-        check(unsafe { (f.open_definitions)(to) })?;
+        self.check(unsafe { (f.open_definitions)(to) })?;
         for location in locations {
             // SAFETY: the archive's files of definitions are open.
             let writer = unsafe { (f.definition_writer)(to, location) };
+            self.check(0)?;
             if writer.is_null() {
                 bail!("the OTF2 library cannot write definitions of a location");
             }
             // SAFETY: the writer has just been opened.
-            check(unsafe { (f.close_definition_writer)(to, writer) })?;
+            self.check(unsafe { (f.close_definition_writer)(to, writer) })?;
         }
         // SAFETY: the archive is open, and all writers of local definitions are closed.
-        check(unsafe { (f.close_definitions)(to) })?;
+        self.check(unsafe { (f.close_definitions)(to) })?;
         // SAFETY: the archive is open.
         let writer = unsafe { (f.global_writer)(to) };
+        self.check(0)?;
         let writer = NonNull::new(writer).context("the OTF2 library cannot write definitions")?;
         Ok(Definitions { archive: self, writer })
     }
@@ -336,7 +371,7 @@ impl Archive {
     pub(super) fn close(self) -> Result<()> {
         // SAFETY: the archive is open, and `self` is gone afterwards: nobody uses the handle or what came from it again.
         let closed = unsafe { (self.functions.close)(self.handle.as_ptr()) };
-        check(closed)
+        self.check(closed)
     }
 }
 
@@ -351,7 +386,7 @@ impl Definitions<'_> {
         let (f, w) = (&self.archive.functions, self.writer.as_ptr());
         // SAFETY: the writer is open as long as the archive, which this borrows; strings end with NUL and lists have the length
         // that stands before them, and both outlive the call, which copies them.
-        check(unsafe {
+        self.archive.check(unsafe {
             match definition {
                 Definition::Clock(ticks, offset, length, date) => (f.clock)(w, ticks, offset, length, date),
                 Definition::String(number, string) => (f.string)(w, number, text(string).as_ptr()),

@@ -23,10 +23,7 @@ use super::callbacks::{
     release_lock, request_lock, send, string, win_create, win_destroy, window,
 };
 use super::definitions::Definitions;
-use crate::otf2::{Handle, Record, functions, library, text};
-
-type OnError =
-    unsafe extern "C" fn(Handle, *const c_char, u64, *const c_char, c_int, *const c_char, Handle) -> c_int;
+use crate::otf2::{Handle, OnError, Record, check, functions, library, text};
 
 functions! {
     on_error = "Error_RegisterCallback"(OnError, Handle) -> Handle;
@@ -177,14 +174,7 @@ impl Archive {
 
     /// What a code says that is not success.
     fn check(&self, code: c_int) -> Result<()> {
-        if code == 0 {
-            return Ok(());
-        }
-        // SAFETY: the function takes any code, and gives a text of the library's, or none.
-        let what = NonNull::new(unsafe { (self.functions.describe)(code) }.cast_mut());
-        // SAFETY: texts of the library end with NUL and live as long as it.
-        let what = what.map(|what| unsafe { CStr::from_ptr(what.as_ptr()) }.to_string_lossy().into_owned());
-        Err(anyhow!("the OTF2 library says: {}", what.unwrap_or_else(|| format!("error {code}"))))
+        check(code, self.functions.describe)
     }
 
     /// A property of the archive; `None` if it has none of this name.
