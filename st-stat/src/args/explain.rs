@@ -27,7 +27,7 @@ Call sites of one function that each cost less than 1 % are told of together, an
 (--waits there): then costs are exact, which ranks have a part in them is right to 4.5 % or means of many, and calls' own time of less than \
 0.1 % of the run at a call site is left out, which is said. Without either only what per-rank sums tell is said.
 
-Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks (see share_of); ranks, that are waited for; \
+Columns: those of CSV and JSON are kind; cost_ns, of all ranks; share_percent of the time of all ranks (see share_of); ranks, that are waited for, or that test where it is not known for whom; \
 victims, how many ranks wait, without those that are waited for, too, unless that is most of them; what; cause, \"computation\" or \"call\", that takes longer on cause_ranks than on those that wait, and that \
 cause_percent of the waits are due to (of the 20 most costly findings that are waits); place, of the cause, of several that where most is, and how many others: computation is that before the call there; where, \
 the place of those that wait; sites, how many call sites are told of together; site and place_site, the numbers of the call sites of where and place; for_place and for_site, those that are waited for; most_for_ranks, for whom \
