@@ -5,6 +5,8 @@
 //! or a wait's, and in the times just before. Two contexts, one of each, are mixed ([`super::mixing`]).
 
 pub(super) mod offsets;
+#[cfg(test)]
+pub(super) mod samples;
 pub(super) mod tree;
 
 use st_model::num::Exact as _;
@@ -198,30 +200,9 @@ fn ask<C: Coder>(
 
 #[cfg(test)]
 mod tests {
+    use super::samples::{noisy, number, numbers};
     use super::*;
     use proptest::prelude::*;
-
-    fn number() -> impl Strategy<Value = i64> {
-        prop_oneof![Just(40i64), Just(50i64), -3i64..3, 900i64..1_100, 1_000_000i64..2_000_000, any::<i64>()]
-    }
-
-    fn numbers(v: impl IntoIterator<Item = (i64, i64)>) -> Numbers {
-        let (gaps, durations) = v.into_iter().unzip();
-        Numbers { gaps, durations }
-    }
-
-    /// A short call, a long one, a computation, with noise; by a clock that ticks so many ns.
-    fn noisy(events: usize, tick: i64) -> Numbers {
-        let mut noise = 1u64;
-        numbers([(40, 300), (90, 25_000), (400_000, 1_200)].into_iter().cycle().take(events).map(
-            |(gap, duration)| {
-                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let part =
-                    |n: i64, by: u32| (n + ((n * (noise >> by & 0xffff).cast_signed()) >> 18)) / tick * tick;
-                (part(gap, 30), part(duration, 47))
-            },
-        ))
-    }
 
     proptest! {
         #[test]
@@ -251,21 +232,6 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>, events in 1u32..2_000) {
             let _ = expand(&bytes, events);
-        }
-    }
-
-    #[test]
-    fn times_take_less_than_by_lzma() {
-        for tick in [1, 10] {
-            let all = noisy(60_000, tick);
-            let packed = compress(&all).unwrap().0;
-            let column = |numbers: &[i64]| {
-                numbers.iter().flat_map(|n| narrow::<u32>(*n).to_le_bytes()).collect::<Vec<u8>>()
-            };
-            let other = [column(&all.gaps), column(&all.durations)].concat();
-            #[cfg(feature = "lzma")]
-            let other = super::super::lzma::compress(&other, 19).unwrap();
-            assert!(10 * packed.len() < 9 * other.len(), "{} of {}", packed.len(), other.len());
         }
     }
 
@@ -308,12 +274,5 @@ mod tests {
         // Other bytes for the same numbers are another format.
         let packed = compress(&noisy(3_000, 10)).unwrap().0;
         assert_eq!((packed.len(), crc32c::crc32c(&packed)), (5_051, 0x4236_dc90));
-    }
-
-    #[test]
-    fn what_is_always_so_takes_next_to_nothing() {
-        let all = numbers([(40, 300), (90, 25_000), (400_000, 1_200)].into_iter().cycle().take(90_000));
-        let bytes = compress(&all).unwrap().0.len();
-        assert!(bytes < 200, "{bytes}");
     }
 }
