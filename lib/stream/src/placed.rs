@@ -5,6 +5,7 @@
 //! or a wait's, and in the times just before. Two contexts, one of each, are mixed ([`super::mixing`]).
 
 pub(super) mod offsets;
+pub(super) mod past;
 #[cfg(test)]
 pub(super) mod samples;
 pub(super) mod tree;
@@ -24,21 +25,15 @@ use super::times::hash;
 #[cfg(test)]
 use offsets::Put;
 use offsets::{Get, Offsets};
+use past::{CONTEXTS, Past};
 use tree::{LEAF, Node, Tree};
 
-/// Contexts of a question.
-const CONTEXTS: usize = 2;
-/// Rows of chances per context, 2 to the power of: a sixteenth of the events, within these bounds.
-const FEWEST: u32 = 6;
-const MOST: u32 = 12;
 /// A row has the chances of four questions that follow each other, by the answers to those before in the row, with a 1 in front.
 const ROW: usize = 16;
 /// Rows of questions whose contexts are mixed; what is asked after them is asked of numbers that are spread out.
 const ROWS: usize = 2;
 /// What weights begin with: a sum a little above 1.
 const BEGIN: i64 = 40_000;
-/// No more numbers are counted since a long one.
-const LONG_AGO: u64 = 63;
 
 /// The numbers of events, of each as many as there are of the other, and at least one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -115,21 +110,17 @@ struct Model<'a> {
     weights: [[[[i64; CONTEXTS]; ROW]; ROWS]; 2],
     /// By kind of number and node: the chances of what is asked after that.
     alone: [Vec<Chance>; 2],
-    /// By kind of number: the leaf of the last one, and how many there were since a long one.
-    last: [u64; 2],
-    since: [u64; 2],
+    past: Past,
 }
 
 impl<'a> Model<'a> {
     fn new(known: &'a Known, events: u32) -> Self {
-        let bits = events.max(1).ilog2().saturating_sub(4).clamp(FEWEST, MOST);
         Self {
             known,
-            rows: std::array::from_fn(|_| vec![Row([Chance::default(); ROW]); 1 << bits]),
+            rows: std::array::from_fn(|_| vec![Row([Chance::default(); ROW]); past::rows(events)]),
             weights: [[[[BEGIN; CONTEXTS]; ROW]; ROWS]; 2],
             alone: known.trees.each_ref().map(|tree| vec![Chance::default(); tree.nodes.len()]),
-            last: [0; 2],
-            since: [0; 2],
+            past: Past::default(),
         }
     }
 
@@ -143,11 +134,7 @@ impl<'a> Model<'a> {
         number: i64,
     ) -> i64 {
         let tree = &self.known.trees[kind];
-        let [gap, duration] = self.since;
-        let (other, same) = (self.last[1 - kind], self.last[kind]);
-        let k = kind.to_u64();
-        let contexts =
-            [hash(gap | duration << 6 | k << 36, 5), hash(other | same << 12 | gap << 24 | k << 36, 6)];
+        let contexts = self.past.contexts(kind);
         let mask = self.rows[0].len() - 1;
         let mut at = tree.root;
         for row in 0..ROWS {
@@ -168,9 +155,7 @@ impl<'a> Model<'a> {
         let leaf = &tree.leaves[at - LEAF];
         let offset = offsets.code(leaf.first.abs_diff(number), leaf.most);
         let number = leaf.first.wrapping_add_unsigned(offset);
-        self.last[kind] = (at - LEAF).to_u64();
-        self.since[kind] =
-            if number >= self.known.long[kind] { 0 } else { LONG_AGO.min(self.since[kind] + 1) };
+        self.past.add(kind, at - LEAF, number >= self.known.long[kind]);
         number
     }
 }

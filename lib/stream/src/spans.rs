@@ -14,16 +14,11 @@ use super::bytes::{get_bytes, get_i64, put_bytes, put_i64};
 use super::error::{DecodeError, Field as _};
 use super::placed::Numbers;
 use super::placed::offsets::{Get, Offsets, Put};
+use super::placed::past::{self, CONTEXTS, Past};
 use super::placed::tree::{self, LEAF, Tree};
-use super::times::hash;
 use chances::{Coder, Decoder, EMPTY, Encoder, HALF, Row, Weights, alone, mixed};
 use wide::Wide;
 
-/// Rows per context, 2 to the power of: a sixteenth of the events, within these bounds.
-const FEWEST: u32 = 6;
-const MOST: u32 = 12;
-/// No more numbers are counted since a long one.
-const LONG_AGO: u64 = 63;
 /// Bits that a way counts for among those that are coded by their chances: it takes as long.
 const ASKED_WAY: u64 = 4;
 
@@ -86,27 +81,23 @@ pub(super) fn expand(mut src: &[u8], events: u32) -> Result<(Numbers, u64), Deco
 struct Model<'a> {
     known: &'a Known,
     /// By context: chances where numbers begin.
-    rows: [Vec<Row>; 2],
+    rows: [Vec<Row>; CONTEXTS],
     weights: [Weights; 2],
     /// By kind of number and place: chances further on.
     alone: [Vec<Row>; 2],
-    /// By kind of number: the leaf of the last one, and how many there were since a long one.
-    last: [u64; 2],
-    since: [u64; 2],
+    past: Past,
     asked: u64,
 }
 
 impl<'a> Model<'a> {
     fn new(known: &'a Known, events: u32) -> Self {
-        let bits = events.max(1).ilog2().saturating_sub(4).clamp(FEWEST, MOST);
         let alone = |wide: &Wide| wide.places.iter().map(|place| place.begin).collect();
         Self {
             known,
-            rows: std::array::from_fn(|_| vec![EMPTY; 1 << bits]),
+            rows: std::array::from_fn(|_| vec![EMPTY; past::rows(events)]),
             weights: [[[HALF; 8]; 8]; 2],
             alone: known.wide.each_ref().map(alone),
-            last: [0; 2],
-            since: [0; 2],
+            past: Past::default(),
             asked: 0,
         }
     }
@@ -123,7 +114,8 @@ impl<'a> Model<'a> {
         let wide = &self.known.wide[kind];
         let mut at = LEAF;
         if let Some(place) = wide.places.first() {
-            let rows = self.contexts(kind);
+            let mask = self.rows[0].len() - 1;
+            let rows = self.past.contexts(kind).map(|context| (context >> 20).to_usize() & mask);
             let [first, second] = &mut self.rows;
             let rows = [&mut first[rows[0]], &mut second[rows[1]]];
             let way = mixed(coder, || place.way(number), &place.begin, rows, &mut self.weights[kind]);
@@ -139,20 +131,8 @@ impl<'a> Model<'a> {
         let leaf = &wide.leaves[at - LEAF];
         let offset = offsets.code(leaf.first.abs_diff(number), leaf.most);
         let number = leaf.first.wrapping_add_unsigned(offset);
-        self.last[kind] = (at - LEAF).to_u64();
-        self.since[kind] =
-            if number >= self.known.long[kind] { 0 } else { LONG_AGO.min(self.since[kind] + 1) };
+        self.past.add(kind, at - LEAF, number >= self.known.long[kind]);
         number
-    }
-
-    /// Rows of a number of a kind: by how long ago numbers were long, and by the last ones.
-    #[inline]
-    fn contexts(&self, kind: usize) -> [usize; 2] {
-        let [gap, duration] = self.since;
-        let (other, same, k) = (self.last[1 - kind], self.last[kind], kind.to_u64());
-        let contexts =
-            [hash(gap | duration << 6 | k << 36, 5), hash(other | same << 12 | gap << 24 | k << 36, 6)];
-        contexts.map(|context| (context >> 20).to_usize() & (self.rows[0].len() - 1))
     }
 }
 
