@@ -124,15 +124,11 @@ pub fn survey(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<(Pr
     let mut checker = (!args.unchecked && !args.list).then(|| Checker::new(args.scale_bytes, left_out));
     let mut preflight = Preflight::new(here, args.scale_bytes);
     let mut found = HashSet::new();
-    let (budget, mut spent) = (args.input.steps.budget(), Ok(()));
+    let budget = args.input.steps.budget();
     let shown = args.input.shown(TOOL, &args.talk);
     let whole = each_section(&[trace.to_owned()], &shown, |_, section| {
-        if !args.unchecked {
-            spent = budget.spend(&section, None, 1);
-            if spent.is_err() {
-                // What the others take is counted, too.
-                return Ok(());
-            }
+        if !args.unchecked && budget.spend(&section, None, 1).is_err() {
+            return Ok(());
         }
         if !args.scale.is_empty() {
             found.extend(WhatIf::new(&section, args).found().iter().cloned());
@@ -142,7 +138,7 @@ pub fn survey(trace: &Path, args: &Args, lacking: HashSet<String>) -> Result<(Pr
         }
         Ok(preflight.see(&section)?)
     })?;
-    spent?;
+    budget.check()?;
     let open = checker.as_ref().map_or(0, Checker::open_channels);
     let matching = args.talk.progress(TOOL, "matching", Amount::Things("channels", open));
     preflight.judged(checker.map(|c| c.finish(&args.symbols, &|n| matching.advance(n))));

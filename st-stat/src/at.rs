@@ -14,7 +14,6 @@ use st_model::steps::Budget;
 
 use crate::args::{AtArgs, BetweenArgs, BetweenBy, Explaining};
 use crate::calls::{SITE, function, site_cells, site_of};
-use crate::explain::pay_rows;
 use crate::input;
 use crate::moment::{Clocks, Moment, State};
 use crate::table::{Cell, Column, Format, Table, duration, ranks as named_ranks};
@@ -29,7 +28,7 @@ impl Timed {
     fn read(of: &Explaining) -> Result<Self> {
         let (_, sections) = input::sections(&of.inputs, &of.input, &of.talk)?;
         let budget = of.input.steps.budget();
-        pay_rows(&sections, &budget)?;
+        budget.spend_rows(&sections)?;
         let clocks = Clocks::of(&sections, &budget)?;
         if !clocks.exact {
             of.talk.warn(

@@ -13,7 +13,7 @@ use st_model::num::{Exact, saturate};
 use st_model::rank_times::{OtherThreads, RankTime, other_threads, rank_times, totals};
 use st_model::section::{Section, Symbol};
 use st_model::sites::CallSites;
-use st_model::steps::{Budget, Exceeded};
+use st_model::steps::Exceeded;
 
 use crate::args::{EfficiencyArgs, Explaining, RanksArgs};
 use crate::calls::function;
@@ -72,15 +72,6 @@ pub(crate) fn pay(whole: &Whole, sections: &[Section], steps: &Steps, each: u64)
     budget.spend_all(sections, None, each)
 }
 
-/// Pays for a row about each rank, or says what rows about all of them take.
-pub(crate) fn pay_rows(sections: &[Section], budget: &Budget) -> Result<(), Exceeded> {
-    let mut spent = Ok(());
-    for section in sections {
-        spent = budget.spend_rows(section);
-    }
-    spent
-}
-
 impl Explained {
     /// Reads a trace, and says what is left out. What has been kept is told only where exact times are not.
     pub(crate) fn read(of: &Explaining, analyse: Analyse) -> Result<Self> {
@@ -133,7 +124,7 @@ impl Explained {
             .take()
             .filter(|_| otherwise != Otherwise::Nothing && !sections.iter().all(is_timed));
         if let Some(kept) = kept {
-            pay_rows(sections, &budget)?;
+            budget.spend_rows(sections)?;
             budget.take_short(kept.rows().saturating_mul(ROW))?;
             let kept = Kept::of(&kept);
             remark(&kept, &whole.header.clock, talk);
@@ -156,7 +147,7 @@ impl Explained {
             spent => spent.transpose()?.and(None),
         };
         if !looked || too_long.is_some() {
-            pay_rows(sections, &budget)?;
+            budget.spend_rows(sections)?;
             return Ok((Self { too_long, ..found }, None));
         }
         let progress = explaining(sections, talk);

@@ -33,14 +33,14 @@ pub(crate) fn profiled(
     input: &StreamIn,
     talk: &Talk,
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
-    let (mut sections, budget, mut spent) = (Vec::new(), input.steps.budget(), Ok(()));
+    let (mut sections, budget) = (Vec::new(), input.steps.budget());
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
-        // Refused by what all of them take.
-        spent = budget.spend_reading(&section);
-        sections.push(section);
+        if budget.spend_reading(&section).is_ok() {
+            sections.push(section);
+        }
         Ok(())
     })?;
-    spent?;
+    budget.check()?;
     whole.remark(NAME, talk);
     let graphs = Graphs::of(&sections)?;
     let profile = |section| Ok((Profile::of(&section, &graphs)?, section));

@@ -135,7 +135,7 @@ impl Times {
 fn times(path: &Path, input: &StreamIn, budget: &Budget, talk: &Talk) -> Result<Times> {
     let (mut all, mut functions) = (BTreeMap::new(), BTreeSet::new());
     let whole = each_section(&[path.to_owned()], &input.shown(NAME, talk), |_, section| {
-        budget.spend_rows(&section)?;
+        budget.spend_rows(std::slice::from_ref(&section))?;
         all.extend(rank_times(&section).into_iter().map(|t| (t.rank, seconds(t.whole))));
         functions.extend(section.symbols.iter().map(|s| s.call).filter(|call| {
             let kind = CallTable::builtin().get(*call).map(|row| row.kind);

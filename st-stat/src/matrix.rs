@@ -12,7 +12,6 @@ use st_model::steps::Budget;
 
 use crate::args::{MatrixArgs, RanksBy};
 use crate::clusters;
-use crate::explain::pay_rows;
 use crate::input;
 use crate::rank_groups::RankGroups;
 use crate::table::{Cell, Column, Format, Table, bytes, grouped};
@@ -58,7 +57,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<Status> {
 /// Who sends how much to whom.
 pub(crate) fn flows(sections: &[Section], budget: &Budget) -> Result<Flows> {
     let (graphs, mut flows) = (Graphs::of(sections)?, Flows::default());
-    pay_rows(sections, budget)?;
+    budget.spend_rows(sections)?;
     let (mut done, all) = (0, sections.iter().map(|section| section.ranks.len()).sum());
     for section in sections {
         for rank in section.ranks.iter() {

@@ -16,7 +16,7 @@ use st_model::steps::Budget;
 
 use crate::args::MessagesArgs;
 use crate::calls::{SITE, function, site_cells};
-use crate::explain::{explaining, pay_rows};
+use crate::explain::explaining;
 use crate::input;
 use crate::table::{Cell, Column, Format, Table, bytes, duration, grouped};
 
@@ -62,7 +62,7 @@ impl Messages {
             hosts.extend(ranks.iter().map(|rank| (rank, host.as_str())));
         }
         let mut sites: BTreeMap<FunctionSite, Sent> = BTreeMap::new();
-        pay_rows(sections, budget)?;
+        budget.spend_rows(sections)?;
         let (mut done, all) = (0, sections.iter().map(|section| section.ranks.len()).sum());
         for section in sections {
             let mut symbols: Vec<Sent> = section.symbols.iter().map(|_| Sent::default()).collect();

@@ -65,7 +65,6 @@ impl Reading {
 pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
     // Until one has times, none is read: there may be any number of calls.
     let (mut timed, mut untimed, budget) = (false, Vec::new(), args.of.input.steps.budget());
-    let mut spent = Ok(());
     let mut reading = Reading::within(&budget);
     let whole = each_section(&args.of.inputs, &args.of.input.shown(NAME, &args.of.talk), |_, section| {
         if section.histograms().next().is_some() {
@@ -75,13 +74,12 @@ pub(crate) fn find(args: &ViolationsArgs) -> Result<(Survey, Vec<String>)> {
         untimed.push(section);
         let mut add = |section: Section| {
             // Messages are kept, and looked at again.
-            spent = budget.spend(&section, None, 2);
-            // Refused by what all of them take.
+            let spent = budget.spend(&section, None, 2);
             if spent.is_ok() { reading.add(&section) } else { Ok(()) }
         };
         if timed { untimed.drain(..).try_for_each(&mut add) } else { Ok(()) }
     })?;
-    spent?;
+    budget.check()?;
     whole.remark(NAME, &args.of.talk);
     if !timed {
         bail!(Lacking(without(NO_TIMES, &whole.header)));

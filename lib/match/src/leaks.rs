@@ -120,12 +120,7 @@ impl Leaks {
     /// If a rank cannot be read back, or if that takes more than the budget allows.
     pub fn of(sections: &[Section], budget: &Budget) -> Result<Self, Unknown> {
         let mut all = Self::default();
-        let mut rows = Ok(());
-        for section in sections {
-            // Refused by what all of them take.
-            rows = budget.spend_rows(section);
-        }
-        rows?;
+        budget.spend_rows(sections)?;
         let (mut done, ranks) = (0, sections.iter().map(|section| section.ranks.len()).sum());
         for section in sections {
             for rank in section.ranks.iter() {

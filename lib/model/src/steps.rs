@@ -118,13 +118,14 @@ impl Budget {
         self.take_short(section.ranks.len().saturating_mul(partitions))
     }
 
-    /// Takes what a row about each rank of a section takes.
+    /// Takes what a row about each rank of a trace takes.
     ///
     /// # Errors
     ///
     /// If that is more than is left.
-    pub fn spend_rows(&self, section: &Section) -> Result<(), Exceeded> {
-        self.take(section.ranks.len().saturating_mul(ROW))
+    pub fn spend_rows(&self, sections: &[Section]) -> Result<(), Exceeded> {
+        let ranks = sections.iter().fold(0u64, |sum, section| sum.saturating_add(section.ranks.len()));
+        self.take(ranks.saturating_mul(ROW))
     }
 
     /// Takes what having each thread of a section under way at once takes, or each of those of some ranks.
@@ -164,6 +165,16 @@ impl Budget {
         let used = add(&self.counted.used, steps);
         let most = self.most.saturating_add(self.counted.more.load(Ordering::Relaxed));
         if used <= most { Ok(()) } else { Err(Exceeded { most: self.most, used }) }
+    }
+
+    /// For who counts what all sections take before it refuses: whether that is allowed. What comes after too many is counted, too, and
+    /// needs not be kept.
+    ///
+    /// # Errors
+    ///
+    /// If more has been taken than there was.
+    pub fn check(&self) -> Result<(), Exceeded> {
+        self.take(0)
     }
 
     /// Steps that may still be made.
@@ -418,6 +429,9 @@ mod tests {
         let said =
             "240000107 steps or more, some 48 s: --max-steps allows 100; to do it, say --max-steps 500000000";
         assert_eq!(error, Err(format!("to go through it takes {said}")));
+        // Too much stays too much, whatever comes after it.
+        assert!(budget.take(0).is_err() && budget.check().is_err());
+        assert!(Budget::new(0).check().is_ok());
         let of_all = Exceeded { most: 100, used: 110 }.of_part(2, 100).to_string();
         assert!(of_all.contains("takes 5500 steps") && of_all.ends_with("say --max-steps 20000"), "{of_all}");
         assert!(other.take(u64::MAX).is_err_and(|e| e.to_string().contains("more steps than can be made")));

@@ -8,6 +8,9 @@ use st_cli::{Symbols, each_section};
 use st_explain::PhasesBy;
 use st_match::volume::Graphs;
 use st_model::rank_times::begin;
+use st_model::ranklist::RankList;
+use st_model::section::Section;
+use st_model::steps::{Budget, Exceeded};
 
 use crate::choice::Chosen;
 use crate::level::Level;
@@ -18,7 +21,17 @@ use crate::trace::Trace;
 use crate::window::Window;
 
 /// Steps that it takes to hand a call to a format.
-pub(crate) const HANDED: u64 = 2;
+const HANDED: u64 = 2;
+
+/// Counts what converting a section takes, or some ranks of it.
+///
+/// # Errors
+///
+/// If that, with what has been counted before, is more than is allowed.
+pub(crate) fn count(budget: &Budget, section: &Section, ranks: Option<&RankList>) -> Result<(), Exceeded> {
+    let calls = budget.spend(section, ranks, HANDED);
+    budget.spend_threads(section, ranks).and(calls)
+}
 
 /// What is read, and how.
 #[derive(Clone, Debug, Default)]
@@ -53,21 +66,19 @@ impl Input {
     ) -> Result<Trace> {
         let ranks = asked.and_then(|asked| asked.ranks.as_ref());
         let (mut sections, mut zero) = (Vec::new(), None::<i64>);
-        let (budget, mut spent) = (steps.map(Steps::budget), Ok(()));
+        let budget = steps.map(Steps::budget);
         let mut strangers = Strangers::default();
         let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, mut section| {
             strangers.number(&mut section);
-            if let Some(budget) = &budget {
-                // Refused by what all of them take.
-                let calls = budget.spend(&section, ranks, HANDED);
-                spent = budget.spend_threads(&section, ranks).and(calls);
+            if budget.as_ref().is_some_and(|budget| count(budget, &section, ranks).is_err()) {
+                return Ok(());
             }
             let begins = begin(&section).context("decoding")?;
             zero = zero.into_iter().chain(begins).min();
             sections.push(section);
             Ok(())
         })?;
-        spent?;
+        budget.as_ref().map_or(Ok(()), Budget::check)?;
         whole.remark(tool, &self.talk);
         if let Some(missing) = asked.map_or(Ok(None), |asked| asked.missing(&whole.ranks))? {
             self.talk.warn(tool, missing);

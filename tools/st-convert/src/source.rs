@@ -12,7 +12,7 @@ use st_model::sites::CallSites;
 
 use crate::NAME;
 use crate::format::{Call, Format, Summary};
-use crate::input::{HANDED, Input};
+use crate::input::{Input, count};
 use crate::losses::Losses;
 use crate::selection::{HOW, LACK, Selection};
 use crate::tables::{Sink, Tables};
@@ -68,13 +68,10 @@ impl Source {
         if let Some(missing) = selection.missing(&self.trace.whole.ranks)? {
             bail!(UsageError(missing));
         }
-        let (budget, mut spent) = (steps.budget(), Ok(()));
-        for section in &*self.trace.sections {
-            // Refused by what all of them take.
-            let calls = budget.spend(section, ranks, HANDED);
-            spent = budget.spend_threads(section, ranks).and(calls);
-        }
-        spent?;
+        let budget = steps.budget();
+        // What is too much is told of all of them.
+        self.trace.sections.iter().for_each(|section| _ = count(&budget, section, ranks));
+        budget.check()?;
         let wanted = |lane: &&Lane| ranks.is_none_or(|ranks| ranks.contains(lane.rank));
         let mut trace = self.trace.of_lanes(self.trace.lanes.iter().filter(wanted).copied().collect());
         selection.narrow(&self.named, &mut trace)?;

@@ -24,10 +24,11 @@ const PRINTED: u64 = 5;
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
     let named = Named::read(args)?;
     let (mut objects, mut zero, mut held) = (Objects::default(), None, RankList::default());
-    let (budget, mut spent) = (args.input.steps.budget(), Ok(()));
+    let budget = args.input.steps.budget();
     named.each(args, |_, section| {
-        // Refused by what all of them take.
-        spent = budget.spend(&section, args.ranks.as_ref(), PRINTED);
+        if budget.spend(&section, args.ranks.as_ref(), PRINTED).is_err() {
+            return Ok(());
+        }
         if args.json {
             objects.add(&section);
         }
@@ -36,7 +37,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
         zero = zero.into_iter().chain(begins).min();
         Ok(())
     })?;
-    spent?;
+    budget.check()?;
     if let Some(asked) = &args.ranks {
         let missing = asked.difference(&held);
         let (none, have) = (plain(&missing), plain(&held));

@@ -23,13 +23,11 @@ const MANY: u64 = 1 << 20;
 /// together.
 pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
     let (mut passed, mut threads) = (true, 0u64);
-    let (budget, mut spent) = (args.input.steps.budget(), Ok(()));
+    let budget = args.input.steps.budget();
     let width = Screen::of(out).width;
     let mut alike: Option<Alike> = None;
     each(args, |_, section| {
-        spent = budget.spend_reading(&section);
-        if spent.is_err() {
-            // What the others take is counted, too.
+        if budget.spend_reading(&section).is_err() {
             return Ok(());
         }
         let calls = section.threads.iter().map(|t| t.lanes.calls).fold(0u64, u64::saturating_add);
@@ -48,7 +46,7 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<Status> {
         }
         Ok(())
     })?;
-    spent?;
+    budget.check()?;
     alike.map_or(Ok(()), |last| last.print(width, out))?;
     args.talk.detail("st-view", format_args!("{threads} threads checked"));
     Ok(if passed { Status::Ok } else { Status::Difference })

@@ -68,14 +68,15 @@ fn whole(args: &Args, take: impl FnMut(&Header, Section) -> Result<()>) -> Resul
 
 /// Reads all inputs as one trace.
 pub(crate) fn read(args: &Args) -> Result<Trace> {
-    let (mut sections, budget, mut spent) = (Vec::new(), args.input.steps.budget(), Ok(()));
+    let (mut sections, budget) = (Vec::new(), args.input.steps.budget());
     let whole = whole(args, |_, section| {
-        // Structure is printed as it is; each time is a word. Refused by what all of them take.
-        spent = budget.spend_times(&section);
-        sections.push(section);
+        // Structure is printed as it is; each time is a word.
+        if budget.spend_times(&section).is_ok() {
+            sections.push(section);
+        }
         Ok(())
     })?;
-    spent?;
+    budget.check()?;
     let Whole { header, provenance, complete, level, explanation, .. } = whole;
     Ok(Trace { header, provenance, sections, explanation, complete, level })
 }
