@@ -372,6 +372,12 @@ pub(crate) fn tell_of_ranks(explained: &Explained, talk: &Talk) {
     }
 }
 
+/// What is said where ranks have several threads, if they have.
+pub(crate) fn several_threads(sections: &[Section]) -> Option<&'static str> {
+    let said = "calls and waits of all threads of a rank count, and its time once: several threads may come to more than 100 % of it";
+    sections.iter().any(|section| section.threads.len() > 1).then_some(said)
+}
+
 /// Says so where ranks have threads whose times are not those that are told of ranks.
 pub(crate) fn tell_of_threads(sections: &[Section], talk: &Talk) {
     let OtherThreads { threads, mpi } = other_threads(sections);

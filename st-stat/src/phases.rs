@@ -14,7 +14,7 @@ use crate::calls::{SITE, function, site_cells};
 use crate::explain::{self, HISTOGRAMS};
 use crate::input::{self, Lacking};
 use crate::levels::zero;
-use crate::table::{Cell, Column, Format, Table, duration, grouped};
+use crate::table::{Cell, Column, Format, Table, duration, grouped, ranks};
 use crate::untimed::{NO_TIMES, without};
 
 /// Loops that are drawn at most, and slow iterations of each that are named.
@@ -181,8 +181,11 @@ impl<'a> Phases<'a> {
             Some(level) => format!("{all} of level {level}"),
             None => format!("loop of {all}"),
         };
+        let among: u64 = self.sections.iter().map(|section| section.ranks.len()).sum();
+        let who =
+            if of.ranks.len().to_u64() < among { format!(" on {}", ranks(&of.ranks)) } else { String::new() };
         let share = Cell::percent(whole.time.into(), self.analysis.time().into()).text;
-        writeln!(out, "{}", screen.bold(&format!("{what}, {share} of the time")))?;
+        writeln!(out, "{}", screen.bold(&format!("{what}{who}, {share} of the time")))?;
         let (name, site) = self.place(of);
         let place = site.map_or_else(String::new, |site| format!(" ({})", self.sites.describe(site)));
         writeln!(out, "from {name}{place}")?;

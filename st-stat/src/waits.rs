@@ -9,7 +9,7 @@ use st_model::sites::CallSites;
 
 use crate::args::{WaitsArgs, WaitsBy};
 use crate::calls::{SITE, site_cells};
-use crate::explain::{Explained, added, rank_cell, tell_of_ranks};
+use crate::explain::{Explained, added, rank_cell, several_threads, tell_of_ranks};
 use crate::input;
 use crate::table::{Cell, Column, Format, Table};
 
@@ -50,6 +50,9 @@ pub(crate) fn waits(args: &WaitsArgs) -> Result<Status> {
         table.write(args.of.format, screen, &mut out)?;
     }
     out.commit()?;
+    if let Some(said) = several_threads(&explained.sections) {
+        args.of.talk.note(input::NAME, said);
+    }
     if matches!(args.by, WaitsBy::Rank | WaitsBy::Culprit) {
         tell_of_ranks(&explained, &args.of.talk);
     }

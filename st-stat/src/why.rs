@@ -19,7 +19,7 @@ use st_model::sites::CallSites;
 use self::words::{MOST, Words};
 use crate::args::WhyArgs;
 use crate::ended;
-use crate::explain::{Explained, computation, left_out, rank_rows};
+use crate::explain::{Explained, computation, left_out, rank_rows, several_threads};
 use crate::input::{self, Lacking};
 use crate::table::{Cell, Format, Table, duration};
 use crate::untimed::{NOTHING_KEPT, without, without_times};
@@ -29,9 +29,6 @@ const INDENT: &str = "        ";
 
 /// What is said of findings that were kept when exact times were folded.
 const KEPT: &str = "(kept when exact times were folded: costs are exact, parts of ranks to 4.5 % where few differ, else means of many; calls' own time of less than 0.1 % at a call site is not there)";
-
-/// What is said where ranks have several threads.
-const SEVERAL_THREADS: &str = "calls and waits of all threads of a rank count, and its time once: several threads may come to more than 100 % of it";
 
 /// `st-stat why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Status> {
@@ -79,8 +76,8 @@ fn write(
         words.had_none()
     );
     screen.sentence(&head, out)?;
-    if explained.sections.iter().any(|section| section.threads.len() > 1) {
-        screen.sentence(SEVERAL_THREADS, out)?;
+    if let Some(said) = several_threads(&explained.sections) {
+        screen.sentence(said, out)?;
     }
     if explained.kept.is_some() {
         screen.sentence(&screen.dim(KEPT), out)?;

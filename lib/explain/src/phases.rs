@@ -99,6 +99,8 @@ pub struct Loop {
     pub place: Place,
     /// The level of the phases.
     pub level: Option<i64>,
+    /// The ranks that make it, in no order.
+    pub ranks: Vec<u32>,
     /// Iterations in order.
     pub turns: Vec<Moment>,
 }
@@ -264,23 +266,28 @@ pub fn phases(
     lanes: &[(u32, u32)],
 ) -> Result<Vec<Loop>, Error> {
     let mut waits = waits_of_first_threads(each, lanes);
-    let mut loops: BTreeMap<LoopId, (Place, BTreeMap<u64, Moment>)> = BTreeMap::new();
+    let mut loops: BTreeMap<LoopId, (Loop, BTreeMap<u64, Moment>)> = BTreeMap::new();
+    let level = |id: LoopId| (by == PhasesBy::Pcontrol).then_some(id.which);
     for section in sections {
         for rank in section.ranks.iter() {
             stretches(section, rank, by, waits.remove(&rank).unwrap_or_default(), &mut |stretch| {
                 let Some((of, turn)) = stretch.of else { return Ok(()) };
-                let (_, turns) = loops.entry(of).or_insert_with(|| (stretch.place, BTreeMap::new()));
+                let new =
+                    || Loop { place: stretch.place, level: level(of), ranks: Vec::new(), turns: Vec::new() };
+                let (of, turns) = loops.entry(of).or_insert_with(|| (new(), BTreeMap::new()));
+                if of.ranks.last() != Some(&rank) {
+                    of.ranks.push(rank);
+                }
                 turns.entry(turn).or_default().add(&stretch.moment);
                 Ok::<(), Error>(())
             })?;
         }
     }
-    let of = |(id, (place, turns)): (LoopId, (Place, BTreeMap<u64, Moment>))| Loop {
-        place,
-        level: (by == PhasesBy::Pcontrol).then_some(id.which),
+    let of = |(of, turns): (Loop, BTreeMap<u64, Moment>)| Loop {
         turns: turns.into_iter().map(|(number, turn)| Moment { number, ..turn }).collect(),
+        ..of
     };
-    let mut all: Vec<Loop> = loops.into_iter().map(of).collect();
+    let mut all: Vec<Loop> = loops.into_values().map(of).collect();
     all.sort_by_key(|l| u64::MAX - l.whole().time);
     Ok(all)
 }

@@ -14,7 +14,7 @@ Examples:
   st-stat phases --by pcontrol app.st      by what the program says with MPI_Pcontrol
 
 A loop is an outermost one around calls of a rank's first thread that has several iterations; loops of ranks are the same that have as many, the n-th \
-such of each rank. An iteration lasts from the end of the call before it to the end of its last call. Drawn are mean time, share of MPI and share of \
+such of each rank. An iteration lasts from the end of the call before it to the end of its last call. Of a loop that only some ranks make the text names them. Drawn are mean time, share of MPI and share of \
 wait states over the run, by parts, of the loops that take more than 1 % of the time. The trend is how much longer the last \
 takes than the first by the straight line or the exponential curve, whichever is nearer, through medians of parts (single iterations do not change it: their tenths may differ \
 less); of fewer than ten iterations each is listed instead. Slow is an iteration that \

@@ -1,6 +1,8 @@
 //! Who comes last to the end, by exact times and by what is kept of them.
 
-use crate::common::{Rank, printed};
+use std::process::Command;
+
+use crate::common::{Rank, printed, write};
 use clap::Parser;
 use st_cli::Status;
 use st_explain::Folding;
@@ -129,6 +131,14 @@ fn shares_of_several_threads_are_said_to_come_to_more_than_the_time() {
         rank.call(names::MPI_Finalize, "main", &[], (2_000, 3_000));
         vec![rank.finish("host")]
     };
-    let of = |threads| said(program(threads), &["why"]).contains("may come to more than 100 %");
-    assert_eq!([of(1), of(2)], [false, true]);
+    let is_said = |text: &str| text.contains("may come to more than 100 %");
+    assert_eq!([1, 2].map(|threads| is_said(&said(program(threads), &["why"]))), [false, true]);
+    let dir = tempfile::tempdir().unwrap();
+    let noted = |threads| {
+        let path = dir.path().join("app.st");
+        write(&path, program(threads));
+        let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg("waits").arg(path).output().unwrap();
+        is_said(&String::from_utf8(out.stderr).unwrap())
+    };
+    assert_eq!([1, 2].map(noted), [false, true]);
 }

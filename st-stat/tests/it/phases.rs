@@ -139,6 +139,21 @@ fn of_few_iterations_each_is_shown() {
 }
 
 #[test]
+fn a_loop_that_only_some_ranks_make_names_them() {
+    let ranks = (0..3).map(|rank| {
+        let mut r = Rank::new(rank, 3);
+        r.call(names::MPI_Init, "main", &[], (0, 1000));
+        let turns = if rank == 1 { 7 } else { 5 };
+        (1..=turns).for_each(|turn| r.call(names::MPI_Wtime, "step", &[], (turn * 1000, turn * 1000 + 10)));
+        r.call(names::MPI_Finalize, "main", &[], (8000, 9000));
+        r.finish("host")
+    });
+    let text = printed(ranks.collect(), &["phases"]);
+    assert!(text.contains("loop of 5 iterations on ranks 0, 2, "), "{text}");
+    assert!(text.contains("loop of 7 iterations on rank 1, "), "{text}");
+}
+
+#[test]
 fn phases_are_those_that_the_program_names() {
     let csv = printed(program(true), &["phases", "--by", "pcontrol", "--format", "csv"]);
     let rows = rows(&csv);
