@@ -76,7 +76,8 @@ impl State {
     #[inline]
     unsafe fn repeats(&self, thread: usize, call: u16, registers: &Registers) -> bool {
         // SAFETY: the caller's promise; a thread's series has its own stack.
-        self.threads.get(thread).is_some_and(|t| unsafe { t.series.is_from(call, registers) })
+        !self.has_closed()
+            && self.threads.get(thread).is_some_and(|t| unsafe { t.series.is_from(call, registers) })
     }
 
     /// Takes one more call of the thread's series, which has ended at `exit`, if its times are kept.

@@ -21,9 +21,11 @@ use crate::constants as k;
 use crate::ffi::{Handles, Status};
 use crate::journal::Mark;
 use crate::local::made_at;
+use crate::polls::Repeat;
 use crate::requests::{Key, RequestKind, Requests};
 use crate::statuses::{bytes, is_cancelled, nth, source_and_tag, write_status};
-use crate::thread::Thread;
+use crate::thread::{Event, Thread};
+use st_model::calls::CallId;
 use st_model::num::{Exact, saturate};
 use st_model::section::Sym;
 use st_model::values::NONE;
@@ -247,6 +249,13 @@ impl ArgumentCache {
     pub(crate) fn event(&self) -> Option<ExpectedCall<'_>> {
         let step = self.steps.get(self.at)?;
         Some(ExpectedCall { sym: step.sym, words: &step.words, changed: &step.changed })
+    }
+
+    /// The next step as a call that is being made, if the loop is being followed.
+    pub(crate) fn begun(&self) -> Option<Event> {
+        let step = self.steps.get(self.at).filter(|_| self.is_followed())?;
+        let (call, site, repeat) = (CallId(step.call), step.site, Repeat::Never);
+        Some(Event { call, site, repeat, error: 0, opaque: false, always: false, enter: 0, exit: 0 })
     }
 
     /// The next step has been recorded.

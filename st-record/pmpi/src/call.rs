@@ -9,9 +9,10 @@ use crate::life;
 use crate::memory;
 use crate::normal;
 use crate::polls::Repeat;
-use crate::state::{Event, STATE, State};
+use crate::state::{STATE, State};
+use crate::thread::Event;
 use st_model::calls::CallId;
-use st_unwind::Registers;
+use st_unwind::{Registers, capture_registers};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -59,6 +60,7 @@ impl Call {
             if self.event.repeat.keeps_times() {
                 self.mark = state.mark(thread, self.event.call, self.event.site);
             }
+            state.threads[thread].begun = Some(self.event);
             self.clock = Some(state.clock.reader());
             true
         });
@@ -102,6 +104,7 @@ impl Call {
             let Some(state) = state.as_deref_mut() else { return false };
             state.clock.tick(self.event.exit);
             let thread = state.thread(self.inside.local());
+            state.threads[thread].begun = None;
             if !self.event.repeat.keeps_times() {
                 let at = state.threads[thread].exit;
                 (self.event.enter, self.event.exit) = (at, at);
@@ -158,6 +161,35 @@ impl Call {
     /// clock that was set right since: for the program the call ends there.
     pub(crate) fn ends(&mut self, at: Option<i64>) {
         self.event.exit = at.unwrap_or(self.event.exit).max(self.event.enter);
+    }
+
+    /// The call in whose wrapper the thread was, which the program has left by `longjmp`: it has failed, and ended as it began for all
+    /// that is known.
+    #[cold]
+    pub(crate) fn left(inside: Inside) {
+        let mut left = None;
+        guarded(|| {
+            let mut state = STATE.lock(inside.local().owner.get());
+            let Some(state) = state.as_deref_mut() else { return false };
+            let thread = state.thread(inside.local());
+            let begun = state.threads[thread].begun.take();
+            let late = begun.is_none();
+            // A loop is followed on the first thread only.
+            let Some(mut event) = begun.or_else(|| state.cache.begun().filter(|_| thread == 0)) else {
+                return true;
+            };
+            let mark = state.mark(thread, event.call, event.site);
+            event.enter = mark.entered().unwrap_or(state.threads[thread].exit);
+            event.exit = event.enter;
+            left = Some((event, mark, state.clock.reader(), late));
+            true
+        });
+        let Some((event, mark, clock, late)) = left else { return };
+        mark.leave();
+        let registers = capture_registers();
+        let (id, clock) = (event.call.0, Some(clock));
+        let mut call = Self { id, registers, clock, event, inside, mark, late, done: false };
+        call.finish(i64::from(normal::unknown_error()), &Inputs::Unknown, Outs::Nothing, |_| {});
     }
 
     /// A call whose end is not waited for: it ends as it begins.

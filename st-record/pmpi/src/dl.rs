@@ -8,8 +8,8 @@ use std::mem::transmute;
 use std::ptr::null;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where the dynamic linker has it: since glibc 2.34, and before.
-const PLACES: [(&CStr, &CStr); 2] = [(c"libc.so.6", c"GLIBC_2.34"), (c"libdl.so.2", c"GLIBC_2.2.5")];
+/// What it is called where the dynamic linker has it: since glibc 2.34, and before.
+const VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.2.5"];
 
 static REAL: AtomicUsize = AtomicUsize::new(0);
 
@@ -17,14 +17,12 @@ static REAL: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn function() -> usize {
     match REAL.load(Ordering::Relaxed) {
         0 => {
-            let of = |(file, version): &(&CStr, &CStr)| unsafe {
-                let handle = libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-                if handle.is_null() {
-                    return 0;
-                }
-                libc::dlvsym(handle, c"dlsym".as_ptr(), version.as_ptr()).expose_provenance()
+            // Nothing but `dlvsym` may be called: a sanitizer's runtime asks for the functions that it stands before, `dlopen` among them,
+            // when it is not ready to be called itself.
+            let of = |version: &&CStr| unsafe {
+                libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()).expose_provenance()
             };
-            let found = PLACES.iter().map(of).find(|address| *address != 0).unwrap_or(0);
+            let found = VERSIONS.iter().map(of).find(|address| *address != 0).unwrap_or(0);
             REAL.store(found, Ordering::Relaxed);
             found
         }

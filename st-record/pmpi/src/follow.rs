@@ -1,7 +1,8 @@
 //! Following the loop in progress: what [`ArgumentCache`](crate::argument_cache::ArgumentCache) is told of the calls, and asked.
 
 use crate::argument_cache::{Inputs, Outs, Seen};
-use crate::state::{Event, PAUSED, State};
+use crate::state::{PAUSED, State};
+use crate::thread::Event;
 use st_unwind::Registers;
 use std::sync::atomic::Ordering;
 

@@ -22,6 +22,7 @@ use crate::call::{Call, Expected};
 use crate::constants;
 use crate::ffi::*;
 use crate::inside::Inside;
+use crate::left;
 use crate::normal;
 use crate::polls::Repeat;
 use crate::real::{self, next};

@@ -3,7 +3,8 @@
 
 use crate::clock::Reader;
 use crate::local::{Local, with};
-use crate::state::{NESTED, RECORDING, STATE, State};
+use crate::state::{RECORDING, STATE, State};
+use st_unwind::stack_pointer;
 use std::sync::atomic::Ordering;
 
 /// Marks the thread as inside a wrapper until dropped, also when a C++ exception passes through. Finding a thread's
@@ -23,10 +24,10 @@ impl Inside {
         }
         with(|l| {
             if l.depth.get() > 0 || l.paused.get() > 0 {
-                NESTED.fetch_add(1, Ordering::Relaxed);
                 return None;
             }
             l.depth.set(1);
+            l.stack_pointer.set(stack_pointer());
             let left = l.timed.left.get();
             let sampled = left == 0 && arrives(l);
             if !sampled {
@@ -34,6 +35,11 @@ impl Inside {
             }
             Some(Self { local: l, sampled })
         })
+    }
+
+    /// The mark of a wrapper that was left without a word.
+    pub(crate) fn left(local: &Local) -> Self {
+        Self { local, sampled: false }
     }
 
     /// The same mark, for another owner.

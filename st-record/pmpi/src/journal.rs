@@ -342,6 +342,14 @@ impl Mark {
         }
     }
 
+    /// When the call was entered, if it is still marked.
+    pub(crate) fn entered(&self) -> Option<i64> {
+        let slot = self.slot.filter(|slot| slot.load(Ordering::Acquire) == self.value)?;
+        // SAFETY: as in `enter`.
+        let entered = unsafe { &*std::ptr::from_ref(slot).add(ENTERED - INSIDE) };
+        Some(entered.load(Ordering::Relaxed).cast_signed())
+    }
+
     /// The call has returned.
     #[inline]
     pub(crate) fn leave(&self) {

@@ -18,8 +18,8 @@
 //!   `run`: its identity. `jobs`: where each has its streams. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
 //! * `argument_cache`: the loop in progress, whose calls are only compared.
-//! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`. `call_encoder`: writes a call's words down.
-//! * `life`: begin and end. `call`: one call on its way. `generated`: the wrappers. `jumps`: the exported symbols,
+//! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`; `closed`: modules that are gone. `call_encoder`: writes a call's words down.
+//! * `life`: begin and end. `call`: one call on its way; `left`: one that the program leaves by `longjmp`. `generated`: the wrappers. `jumps`: the exported symbols,
 //!   which lead there. `lookup`: programs that look symbols up; `weak`: those that ask by references whether a function is there.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
@@ -34,6 +34,7 @@ mod bindings;
 mod call;
 mod call_encoder;
 mod clock;
+mod closed;
 mod comms;
 mod constants;
 mod cost;
@@ -52,6 +53,7 @@ mod interpreted;
 mod jobs;
 mod journal;
 mod jumps;
+mod left;
 #[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
 #[path = "../../src/left_out.rs"]
 mod left_out;

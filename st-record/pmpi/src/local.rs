@@ -7,8 +7,9 @@ use std::ffi::c_int;
 
 /// A thread's state. Plain cells: there is nothing to drop when a thread or the process ends.
 pub(crate) struct Local {
-    /// Wrappers that the thread is inside of.
+    /// Wrappers that the thread is inside of, and the stack pointer in the outermost one.
     pub(crate) depth: Cell<u32>,
+    pub(crate) stack_pointer: Cell<u64>,
     /// More than 0 while [`st_pause`] is in force.
     pub(crate) paused: Cell<u32>,
     /// It entered `MPI_Init`: the state's lock is biased towards it.

@@ -116,6 +116,11 @@ impl Series {
         self.stack = proof.map(|proof| SeriesStack { call, sym, proof });
     }
 
+    /// Forgets that.
+    pub(crate) fn forget(&mut self) {
+        self.stack = None;
+    }
+
     /// Number of calls, if any wait.
     #[inline]
     pub(crate) fn times(&self) -> Option<i64> {

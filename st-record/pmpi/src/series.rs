@@ -1,8 +1,8 @@
 //! Calls that repeat the one before, as one event: when a thread's series grows, begins and ends.
 
 use crate::polls::{Repeat, Several};
-use crate::state::{Event, State, enter};
-use crate::thread::Thread;
+use crate::state::{State, enter};
+use crate::thread::{Event, Thread};
 use st_model::section::Sym;
 
 impl State {

@@ -19,7 +19,7 @@ use crate::queued::Queued;
 use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::shared_objects::SharedObjects;
-use crate::thread::{Thread, tell_end};
+use crate::thread::{Event, Thread, tell_end};
 use crate::types::Types;
 use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
@@ -82,7 +82,9 @@ pub(crate) struct State {
     /// An interpreter whose frames cannot be read, until that is said.
     pub(crate) unknown_python: Option<UnknownPython>,
     /// Unwinders of threads that have ended, for those that begin.
-    spare: Vec<Unwinder>,
+    pub(crate) spare: Vec<Unwinder>,
+    /// How often modules had been closed when stacks were looked up last.
+    pub(crate) closed: u64,
     /// Index in the recorder's table, by the unwinder's number; nothing if that is one for each function.
     site_indices: Vec<u32>,
     /// Index of the site that stands for it in calls of a function, by the unwinder's number, if similar ones are taken for one.
@@ -128,6 +130,7 @@ impl State {
             modules: ModuleNumbers::default(),
             unknown_python: None,
             spare: Vec::new(),
+            closed: 0,
             site_indices: Vec::new(),
             similar_sites: HashMap::default(),
             symbols: Vec::new(),
@@ -175,6 +178,9 @@ impl State {
     ///
     /// The function in which the registers were captured must not have returned.
     pub(crate) unsafe fn site(&mut self, thread: usize, call: CallId, registers: Registers) -> u32 {
+        if self.has_closed() {
+            self.forget_closed();
+        }
         // SAFETY: the caller's promise.
         let known = self.threads[thread].unwinder.as_mut().and_then(|u| unsafe { u.known_site(registers) });
         match known {
@@ -471,19 +477,4 @@ pub(crate) fn enter(
     let chunk = recorder.record(thread, sym, words, times.0, times.1);
     let full = journal.as_mut().is_some_and(|j| !j.call(recorder, thread, sym, words, times));
     (chunk, full)
-}
-
-/// A call that has returned.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
-    pub(crate) call: CallId,
-    pub(crate) site: u32,
-    pub(crate) error: u32,
-    pub(crate) repeat: Repeat,
-    /// Recorded by name only.
-    pub(crate) opaque: bool,
-    /// Recorded also while paused: the calls that frame a trace.
-    pub(crate) always: bool,
-    pub(crate) enter: i64,
-    pub(crate) exit: i64,
 }

@@ -137,13 +137,13 @@ fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|v| !v.is_empty())
 }
 
-/// Whether clocks are compared, by `ST_SYNC` and whether the job is one of several programs, of which some may run without recorder:
-/// only the user knows better. Nothing if what is said is not known.
+/// Whether clocks are compared, by `ST_SYNC`, and if that says nothing, by whether the job is one of several programs: of these some may
+/// run without recorder. Who starts the launcher has looked at all of them. Nothing if what is said is not known.
 fn wanted(told: Option<&OsStr>, several: bool) -> Option<bool> {
     match told.map(OsStr::as_bytes) {
-        None | Some(b"1") => Some(!several),
+        None => Some(!several),
         Some(b"0") => Some(false),
-        Some(b"all") => Some(true),
+        Some(b"1" | b"all") => Some(true),
         _ => None,
     }
 }
@@ -384,7 +384,7 @@ mod tests {
     fn what_is_not_known_is_not_taken_for_anything() {
         let told = |text: &str, several| wanted(Some(text.as_ref()), several);
         assert_eq!([wanted(None, false), wanted(None, true)], [Some(true), Some(false)]);
-        assert_eq!([told("1", false), told("1", true)], [Some(true), Some(false)]);
+        assert_eq!([told("1", false), told("1", true)], [Some(true); 2]);
         assert_eq!([told("0", false), told("all", true)], [Some(false), Some(true)]);
         assert_eq!([told("maybe", false), told("ALL", true), told("00", false)], [None; 3]);
     }

@@ -1,7 +1,8 @@
 //! One thread of the program, and the call that it is making.
 
-use crate::polls::Series;
+use crate::polls::{Repeat, Series};
 use crate::requests::Key;
+use st_model::calls::CallId;
 use st_model::lowest::Lowest;
 use st_unwind::Unwinder;
 use std::ffi::c_void;
@@ -15,6 +16,8 @@ pub(crate) struct Thread {
     pub(crate) unwinder: Option<Unwinder>,
     /// When its last recorded call ended, or it began, ns.
     pub(crate) exit: i64,
+    /// The call whose inputs were read and that has not come back.
+    pub(crate) begun: Option<Event>,
     /// Words of the call that is being read.
     pub(crate) words: Vec<i64>,
     pub(crate) series: Series,
@@ -44,6 +47,7 @@ impl Thread {
             index,
             unwinder: Some(unwinder),
             exit: start,
+            begun: None,
             words: Vec::with_capacity(64),
             series: Series::default(),
             numbers: Lowest::default(),
@@ -65,6 +69,21 @@ impl Thread {
         self.owes_lists = false;
         self.failed = false;
     }
+}
+
+/// A call, as far as it has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) call: CallId,
+    pub(crate) site: u32,
+    pub(crate) error: u32,
+    pub(crate) repeat: Repeat,
+    /// Recorded by name only.
+    pub(crate) opaque: bool,
+    /// Recorded also while paused: the calls that frame a trace.
+    pub(crate) always: bool,
+    pub(crate) enter: i64,
+    pub(crate) exit: i64,
 }
 
 /// Has a function, always the same, called at the end of the calling thread, if the system has a place left for that.

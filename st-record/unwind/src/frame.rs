@@ -33,6 +33,18 @@ pub fn capture_registers() -> Registers {
     Registers { rip, rsp, rbp }
 }
 
+/// The stack pointer of the function that this is inlined into.
+#[inline(always)]
+#[must_use]
+pub fn stack_pointer() -> u64 {
+    let rsp;
+    // SAFETY: reads a register, touches neither memory nor flags.
+    unsafe {
+        std::arch::asm!("mov {rsp}, rsp", rsp = out(reg) rsp, options(nomem, nostack, preserves_flags))
+    };
+    rsp
+}
+
 /// The frame that an MPI function was called from: its registers after the call returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StartFrame {

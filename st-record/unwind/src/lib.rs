@@ -57,7 +57,7 @@ mod sites;
 mod stack;
 mod unwinder;
 
-pub use frame::{Registers, StartFrame, capture_registers};
+pub use frame::{Registers, StartFrame, capture_registers, stack_pointer};
 pub use proof::Proof;
 pub use python::{Python, PythonFrame, PythonPlace, UnknownPython};
 pub use sites::{ModuleRecord, SiteFrame, SiteId, SiteInterner, SiteRecord};

@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Frames kept per call site, innermost first, unless said otherwise.
 pub const DEPTH_LIMIT: usize = 64;
+/// Frames below one that may have been left which are looked at at most.
+const BELOW_LIMIT: usize = 4096;
 /// Frames of our own module skipped at most.
 const OWN_LIMIT: usize = 64;
 
@@ -185,6 +187,38 @@ impl Unwinder {
         fast.or_else(|| self.leave_own_module_slowly(registers))
     }
 
+    /// Whether a function of our own module that ran with this stack pointer, which called what led to the frame of these registers or
+    /// was left without returning (`longjmp`), has been left. Only the thread's own stack is looked at: on others nothing has.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned.
+    pub unsafe fn has_left(&mut self, registers: Registers, stack_pointer: u64) -> bool {
+        if self.stacks.own_window(stack_pointer).is_none() {
+            return false;
+        }
+        let Some(window) = self.stacks.own_window(registers.rsp) else { return false };
+        // SAFETY: the caller's promise.
+        let Some(start) = (unsafe { self.start_frame(registers) }) else { return false };
+        self.trail.clear();
+        let mut cursor = Cursor::new(start.return_address, start.stack_pointer, start.frame_pointer);
+        // What it has called lies below its own frame, and returns into our own module.
+        for _ in 0..BELOW_LIMIT {
+            if cursor.stack_pointer >= stack_pointer {
+                return true;
+            }
+            let rule = self.rule(cursor.lookup);
+            let next = match cursor.step(rule, &window, &mut Unnoted) {
+                None if rule.cfa == Cfa::Complex => self.complex_step(&mut cursor, &window),
+                next => next,
+            };
+            if next.is_none_or(|address| self.is_own(address)) {
+                return false;
+            }
+        }
+        false
+    }
+
     /// Steps out of our own module by known rules of the simple forms.
     fn leave_own_module(&mut self, registers: Registers, window: &Window) -> Option<StartFrame> {
         let mut cursor = Cursor::new(registers.rip, registers.rsp, registers.rbp);
@@ -344,8 +378,9 @@ impl Unwinder {
         self.rules.insert(lookup, rule);
         rule
     }
-    /// Reads the list of modules again if some were opened or closed; what is known of closed ones is forgotten.
-    fn follow_loader(&mut self) {
+    /// Reads the list of modules again if some were opened or closed; what is known of closed ones is forgotten. Addresses that have not
+    /// been met before do so by themselves: to be called when modules were closed, since others may be where they were.
+    pub fn follow_loader(&mut self) {
         let now = generation();
         if now == self.modules.generation {
             return;

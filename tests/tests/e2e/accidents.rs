@@ -383,6 +383,20 @@ fn a_request_to_end_goes_to_the_job_and_the_trace_is_packed() {
 }
 
 #[test]
+fn a_call_that_a_jump_leaves_is_a_failed_call() {
+    under_each(|p| {
+        p.compile("longjmp", "longjmp.c", &[])?.ok()?;
+        both(p, "", "./longjmp")?;
+        let of = |name| calls(p, name);
+        let all = [of("MPI_Send")?, of("MPI_Barrier")?, of("MPI_Type_size")?, of("MPI_Finalize")?];
+        let failed = render::viewed(&p.path("trace.st"))?;
+        let failed = failed[&last(p)].iter().filter(|c| c["call"] == "MPI_Send" && !c["error"].is_null());
+        let failed = failed.count();
+        if (all, failed) == ([203, 203, 3, 1], 4) { Ok(()) } else { Err(format!("{all:?}, {failed} failed")) }
+    });
+}
+
+#[test]
 fn an_exception_through_a_call_is_a_failed_call() {
     under_each(|p| {
         p.compile("throws", "throws.cpp", &[])?.ok()?;

@@ -79,6 +79,47 @@ fn who_asks_by_weak_references_gets_the_answer_that_he_would_get_without_us() {
     });
 }
 
+#[test]
+fn a_module_that_takes_the_place_of_a_closed_one_is_told_apart() {
+    under_each(|p| {
+        p.compile("closes", "closes.c", &["-ldl"])?.ok()?;
+        // Names of one length: all else is where it is in the other one.
+        for (name, step) in [("first.so", "-DSTEP=first"), ("second.so", "-DSTEP=second")] {
+            p.compile(name, "closes.c", &["-shared", "-fPIC", step])?.ok()?;
+        }
+        p.outside("-q -o closes.st", "./closes")?.ok()?;
+        let trace = p.path("closes.st");
+        let text = Run::st(
+            "st-stat",
+            ["calls", "--sites", "--format", "csv"].map(OsString::from).into_iter().chain([trace.into()]),
+        )?;
+        let text = text.go()?.ok()?.text();
+        let of = |step: &str| {
+            let line = text.lines().find(|l| l.starts_with("MPI_Bcast,") && l.contains(step));
+            line.and_then(|l| l.split(',').nth(1)?.parse::<u32>().ok())
+        };
+        let each = Some(40 * p.job.ranks);
+        if [of("first"), of("second")] == [each; 2] { Ok(()) } else { Err(text) }
+    });
+}
+
+#[test]
+fn programs_with_a_sanitizer_run_and_are_recorded() {
+    under_each(|p| {
+        let said = "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0";
+        for sanitizer in ["thread", "address"] {
+            p.compile(sanitizer, "barriers.c", &[&format!("-fsanitize={sanitizer}")])?.ok()?;
+            p.outside("-q -o sane.st", &format!("env {said} ./{sanitizer}"))?.ok()?;
+            let ranks = usize::try_from(p.job.ranks).unwrap_or(0);
+            let barriers = calls(&p.path("sane.st"), "MPI_Barrier")?;
+            if barriers != 20 * ranks {
+                return Err(format!("{sanitizer}: {barriers} barriers of {ranks} ranks"));
+            }
+        }
+        Ok(())
+    });
+}
+
 /// Another MPI than the job's, if there is one, with a program that links it.
 fn another(p: &Workplace) -> Result<Option<(Mpi, PathBuf)>, Failure> {
     let Some(mpi) = place::mpis().into_iter().find(|mpi| *mpi != p.job.mpi) else { return Ok(None) };

@@ -213,6 +213,11 @@ fn a_job_of_several_programs_is_one_job() {
         if counts(&p.path("two.st"), "MPI_Sendrecv")? != [20, 20] {
             return Err("not 20 exchanges on both ranks".into());
         }
+        // All ranks are recorded, so their clocks are compared.
+        let text = Run::st("st-view", ["--json".as_ref(), p.path("two.st").as_os_str()])?.go()?.ok()?.text();
+        if text.lines().filter(|l| l.starts_with("{\"clock\"")).count() != 2 {
+            return Err("the clocks of two ranks are not compared".into());
+        }
         let said = header(&p.path("two.st"))?;
         if said.contains("./leaves") && said.contains("\":\",\"./other\",\"0\",\"y\"") {
             Ok(())
