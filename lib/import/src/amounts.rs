@@ -1,7 +1,8 @@
 //! How much a call moves: its counts, against the bytes that are told.
 
 use serde_json::{Map, Value};
-use st_model::calls::{Meaning, Object, Row, Slot};
+use st_model::calls::words::find;
+use st_model::calls::{Kind, Meaning, Object, Row, Slot};
 use st_model::num::narrow;
 
 use crate::left::Left;
@@ -80,6 +81,7 @@ impl Amounts<'_> {
             .slots
             .iter()
             .rposition(|slot| slot.meaning == Meaning::Count && slot.name != BYTES);
+        let sent = self.sent();
         let inplace = self.given.get("inplace") == Some(&Value::Bool(true));
         for (i, (slot, field)) in self.shape.row.slots.iter().zip(&self.shape.fields).enumerate() {
             let Some(&word) = words.get(at) else { break };
@@ -91,7 +93,8 @@ impl Amounts<'_> {
             let is_told = self.given.contains_key(&field.key);
             lacks |= !is_told && !inplace && is_needed(slot, field) && (slot.list || self.bytes.is_none());
             let Some(bytes) = self.bytes.filter(|_| !slot.list) else { continue };
-            let size = self.size_after(i, words, numbers);
+            let size =
+                self.size_after(i, words, numbers).map(|size| size.saturating_mul(self.partitions(words)));
             if !is_told {
                 let Some(elements) = elements(bytes, size) else {
                     return Err(format!(
@@ -106,6 +109,8 @@ impl Amounts<'_> {
                 let room = size.checked_mul(word);
                 let fits = if only_room {
                     Some(i) != last || room.is_none_or(|room| bytes <= room)
+                } else if sent.is_some_and(|sent| sent != i) {
+                    true
                 } else {
                     room == Some(bytes)
                 };
@@ -122,6 +127,21 @@ impl Amounts<'_> {
             left.add(&format!("amounts of {} (0 stands for them)", self.shape.row.name), 1);
         }
         Ok(())
+    }
+
+    /// The count that the bytes are about of a call that begins to send and to receive, and does not say what it has received: the first.
+    fn sent(&self) -> Option<usize> {
+        let row = self.shape.row;
+        let both = row.slot(BYTES).is_none() && row.kind == Kind::SendReceive;
+        row.slots.iter().position(|slot| slot.meaning == Meaning::Count).filter(|_| both)
+    }
+
+    /// Of how many parts, each of so many elements, a message is made.
+    fn partitions(&self, words: &[i64]) -> i64 {
+        match find(self.shape.row, words, |slot| slot.name == "partitions") {
+            [parts] if *parts > 0 => *parts,
+            _ => 1,
+        }
     }
 
     /// Bytes of an element of the first datatype behind a slot.

@@ -5,11 +5,13 @@
 //! lists of a completion become one list of objects.
 
 mod ended;
+mod objects;
 pub mod read;
 mod sites;
 pub mod tables;
 
 pub use ended::ended;
+pub use objects::Objects;
 pub use sites::{read_site, site};
 
 use serde_json::{Map, Value, json};

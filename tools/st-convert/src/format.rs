@@ -77,6 +77,11 @@ pub(crate) trait Format {
     /// Writes what is left of a run. What has no place is returned.
     fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses>;
 
+    /// Whether it has a place for all that calls say, when it is finished, whatever its kind may lack.
+    fn holds_all(&self) -> bool {
+        false
+    }
+
     /// Gives the result its name.
     fn commit(self: Box<Self>) -> Result<()>;
 }

@@ -25,6 +25,16 @@ pub(crate) const PROGRAM: &str = "ST::PROGRAM";
 /// of the second.
 pub(crate) const SIDES: &str = "ST::INTERCOMMUNICATORS";
 
+/// The property that says where strings are that hold the lines of what records have no place for: the number of the first piece, how many
+/// stand before the calls and how many behind them, and when the archive begins, ns since the trace's zero.
+pub(crate) const LINES: &str = "ST::LINES";
+/// Attributes of calls that have lines: a text of parameters, and the number of the call site. Others have the names of parameters.
+pub(crate) const PARAMETERS: &str = "ST::PARAMETERS";
+pub(crate) const SITE: &str = "ST::SITE";
+/// `OTF2_TYPE_INT64` and `OTF2_TYPE_STRING`.
+pub(crate) const INT64: u8 = 8;
+pub(crate) const STRING: u8 = 11;
+
 /// `OTF2_PARADIGM_COMPILER`: functions of the program.
 pub(crate) const COMPILER: u8 = 2;
 

@@ -197,7 +197,7 @@ fn written(
         let untimed = partly.map(|lane| lane.calls.saturating_sub(lane.timed)).sum();
         losses.add("calls whose times are not known", untimed);
     }
-    if trace.level == Level::Calls {
+    if trace.level == Level::Calls && !format.holds_all() {
         losses.take_in(shared.said.left_out(kind.lacks));
     }
     losses.take_in(shared.undrawn(trace.window.until != Window::ALL.until));

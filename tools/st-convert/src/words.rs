@@ -9,18 +9,18 @@ use crate::phase::Phase;
 
 /// The parameters of a call by their names, as `st-view --json` has them, and where it is called.
 pub(crate) fn parameters(call: &Call<'_>, sites: &CallSites) -> Map<String, Value> {
-    let said = ["rank", "thread", "i", "call", "site", "enter", "exit"];
-    let mut all = json::call(call.event, call.site);
     let mut out = Map::new();
     out.insert("call".into(), call.event.index.into());
     out.insert("site".into(), sites.describe(call.site).into());
-    // The first of a name is the call's own; parameters of such names have a 2.
-    for (key, value) in std::mem::take(&mut all) {
-        if !said.contains(&key.as_str()) {
-            out.insert(key, value);
-        }
-    }
+    out.extend(own(json::call(call.event, call.site)));
     out
+}
+
+/// What a call's line has beside what all calls' have.
+pub(crate) fn own(line: Map<String, Value>) -> impl Iterator<Item = (String, Value)> {
+    // The first of a name is the call's own; parameters of such names have a 2.
+    let said = ["rank", "thread", "i", "call", "site", "enter", "exit"];
+    line.into_iter().filter(move |(key, _)| !said.contains(&key.as_str()))
 }
 
 /// A function's name; of one that nobody knows, its number.

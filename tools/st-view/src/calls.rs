@@ -11,11 +11,10 @@ use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::section::Section;
 use st_model::sites::CallSites;
-use st_stream::json;
+use st_stream::json::{self, Objects};
 
 use crate::args::Args;
 use crate::input::Named;
-use crate::objects::Objects;
 
 /// Steps that it takes to print a call.
 const PRINTED: u64 = 5;

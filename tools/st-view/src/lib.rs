@@ -8,7 +8,6 @@ mod calls;
 mod check;
 mod form;
 mod input;
-mod objects;
 mod tree;
 
 use std::process::ExitCode;

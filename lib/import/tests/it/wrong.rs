@@ -72,6 +72,19 @@ fn amounts_that_cannot_be_are_refused() {
     assert_eq!(words(&send("\"bytes\":800,\"type\":\"MPI_DOUBLE\""))[0], 100);
     assert_eq!(words(&send("\"bytes\":800,\"count\":100,\"type\":\"MPI_DOUBLE\""))[0], 100);
     assert_eq!(words(&send("\"bytes\":801"))[0], 801);
+    // Bytes are those of all parts of a message, and what is sent where calls receive, too.
+    let parts = "\"dest\":0,\"partitions\":12,\"count\":5,\"type\":\"MPI_INT\",\"request\":0,\"bytes\":";
+    assert_eq!(words(&call("MPI_Psend_init", &format!("{parts}240")))[..2], [12, 5]);
+    assert!(
+        read(&call("MPI_Psend_init", &format!("{parts}20")))
+            .unwrap_err()
+            .contains("20, but count is 5 elements of 48 bytes")
+    );
+    let both = "\"dest\":0,\"source\":0,\"sendcount\":9,\"recvcount\":10,\"request\":0,\"bytes\":";
+    assert_eq!(words(&call("MPI_Isendrecv", &format!("{both}9")))[0], 9);
+    assert!(
+        read(&call("MPI_Isendrecv", &format!("{both}10"))).unwrap_err().contains("10, but sendcount is 9")
+    );
     // Room may be for more than what comes, and what has failed may be wrong.
     assert_eq!(words(&call("MPI_Recv", "\"source\":0,\"bytes\":8,\"count\":10"))[0], 10);
     assert_eq!(words(&send("\"count\":-8,\"error\":\"MPI_ERR_COUNT\""))[0], -8);

@@ -11,6 +11,7 @@ mod otf2_import;
 mod paraver;
 mod phases;
 mod profiles;
+mod round;
 mod simulators;
 mod source;
 mod strict;

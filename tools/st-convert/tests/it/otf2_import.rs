@@ -12,6 +12,9 @@ use crate::otf2::THREADS;
 use st_kernels::Kernel;
 use st_stream::ReadOptions;
 
+/// Writes an archive of all calls as a part of the run, which has records alone: what they tell must suffice, as of other tools.
+const PLAIN: [&str; 4] = ["--until", "1000000", "-o", "app.otf2"];
+
 fn convert(place: &Path, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_st-convert")).current_dir(place).args(words).output().unwrap()
 }
@@ -21,7 +24,7 @@ fn said(output: &Output) -> String {
 }
 
 /// Whether OTF2's library is there; if not, after a look at what is said.
-fn is_there(output: &Output) -> bool {
+pub(crate) fn is_there(output: &Output) -> bool {
     let missing = said(output).contains("libopen-trace-format2-dev");
     assert!(!missing || output.status.code() == Some(1), "{}", said(output));
     !missing
@@ -50,7 +53,7 @@ fn volumes(made: &Made) -> BTreeMap<At, (u64, u64)> {
 fn an_archive_has_the_trace_s_messages_bytes_and_times() {
     for which in KERNELS {
         let made = kernel(which);
-        if !is_there(&made.run(&["-o", "app.otf2"])) {
+        if !is_there(&made.run(&PLAIN)) {
             return;
         }
         let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
@@ -73,7 +76,7 @@ fn an_archive_has_the_trace_s_messages_bytes_and_times() {
 }
 
 /// Each rank's block stays where it is: what the others send makes the rest.
-const IN_PLACE: &str = r#"
+pub(crate) const IN_PLACE: &str = r#"
 {"header":{"world":4,"program":"app"}}
 {"rank":@,"call":"MPI_Init","enter":0,"exit":1}
 {"rank":@,"call":"MPI_Allgather","inplace":true,"recvcount":10,"recvtype":"MPI_INT","comm":"MPI_COMM_WORLD","enter":2,"exit":3}
@@ -83,12 +86,17 @@ const IN_PLACE: &str = r#"
 {"rank":@,"call":"MPI_Finalize","enter":8,"exit":9}
 "#;
 
+/// The lines of so many ranks, made of those of one, whose number stands as `@`.
+pub(crate) fn of_ranks(lines: &str, ranks: u32) -> String {
+    let (head, calls) = lines.trim().split_once('\n').unwrap();
+    let ranks: String = (0..ranks).map(|rank| calls.replace('@', &rank.to_string()) + "\n").collect();
+    format!("{head}\n{ranks}")
+}
+
 #[test]
 fn operations_in_place_keep_their_bytes() {
-    let (head, calls) = IN_PLACE.trim().split_once('\n').unwrap();
-    let ranks: String = (0..4).map(|rank| calls.replace('@', &rank.to_string()) + "\n").collect();
-    let made = Made::of_lines(&format!("{head}\n{ranks}"));
-    if !is_there(&made.run(&["-o", "app.otf2"])) {
+    let made = Made::of_lines(&of_ranks(IN_PLACE, 4));
+    if !is_there(&made.run(&PLAIN)) {
         return;
     }
     let Some((back, _)) = imported(made.directory.path(), "app.otf2") else { return };
@@ -98,7 +106,7 @@ fn operations_in_place_keep_their_bytes() {
 }
 
 /// Windows and files in every way that records tell.
-const SHARED: &str = r#"
+pub(crate) const SHARED: &str = r#"
 {"header":{"world":2,"program":"app"}}
 {"win":"w","members":[0,1]}
 {"file":"out","members":[0]}
@@ -161,7 +169,7 @@ fn told_of_shared(trace: &Path) -> Vec<String> {
 #[test]
 fn accesses_to_windows_and_files_are_calls_again() {
     let made = Made::of_lines(SHARED);
-    if !is_there(&made.run(&["-o", "app.otf2"])) {
+    if !is_there(&made.run(&PLAIN)) {
         return;
     }
     let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
@@ -177,7 +185,7 @@ fn accesses_to_windows_and_files_are_calls_again() {
 #[test]
 fn requests_are_found_that_another_thread_completes() {
     let made = Made::of_lines(THREADS);
-    if !is_there(&made.run(&["-o", "app.otf2"])) {
+    if !is_there(&made.run(&PLAIN)) {
         return;
     }
     let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
@@ -207,7 +215,7 @@ fn imported_with(files: u32, calls: &[u32]) -> Option<[Made; 2]> {
         lines.extend((0..*calls).map(call));
     }
     let made = Made::of_lines(&lines);
-    if !is_there(&made.run(&["-o", "app.otf2"])) {
+    if !is_there(&made.run(&PLAIN)) {
         return None;
     }
     let few = format!("ulimit -n {files}; exec \"$0\" -q app.otf2 -o back.st");
@@ -234,7 +242,7 @@ fn a_rank_may_have_more_threads_than_files_can_be_open() {
 }
 
 /// What no record tells of, and operations that are made once and started later, or have a type for each partner.
-const LITTLE: &str = r#"
+pub(crate) const LITTLE: &str = r#"
 {"header":{"world":1,"program":"app"}}
 {"rank":0,"call":"MPI_Init","enter":0,"exit":1}
 {"rank":0,"call":"MPI_Cart_coords","comm":"MPI_COMM_WORLD","rank2":0,"maxdims":1,"coords":[0],"enter":2,"exit":3}
@@ -248,7 +256,7 @@ const LITTLE: &str = r#"
 #[test]
 fn what_no_record_tells_is_stood_in_for() {
     let made = Made::of_lines(LITTLE);
-    if !is_there(&made.run(&["-o", "app.otf2"])) {
+    if !is_there(&made.run(&PLAIN)) {
         return;
     }
     let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };
@@ -279,7 +287,7 @@ fn communicators(made: &Made) -> BTreeMap<String, BTreeSet<i64>> {
 #[test]
 fn calls_whose_communicator_no_record_tells_have_one() {
     let made = kernel(Kernel::Stencil2d);
-    if !is_there(&made.run(&["-o", "app.otf2"])) {
+    if !is_there(&made.run(&PLAIN)) {
         return;
     }
     let Some((back, told)) = imported(made.directory.path(), "app.otf2") else { return };

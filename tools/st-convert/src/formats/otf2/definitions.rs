@@ -9,12 +9,13 @@ use st_model::num::{Exact as _, narrow};
 use st_model::objects::Name;
 
 use super::library::{Definition, Definitions, MEASURED};
+use super::lines::{Tables, pieces};
 use super::members::there;
 use super::regions::MPI;
 use super::{Otf2, location};
 use crate::format::Summary;
 use crate::level::Level;
-use crate::otf2::{SIDES, UNDEFINED};
+use crate::otf2::{INT64, LINES, PARAMETERS, SIDES, STRING, UNDEFINED};
 
 /// `OTF2_LOCATION_GROUP_TYPE_PROCESS`.
 const PROCESS: u8 = 1;
@@ -31,6 +32,7 @@ const TICKS: u64 = 1_000_000_000;
 struct Strings<'a> {
     to: &'a Definitions<'a>,
     numbers: HashMap<String, u32, FixedState>,
+    next: u32,
 }
 
 impl Strings<'_> {
@@ -38,9 +40,16 @@ impl Strings<'_> {
         if let Some(number) = self.numbers.get(string) {
             return Ok(*number);
         }
-        let number = narrow(self.numbers.len());
-        self.to.write(Definition::String(number, string))?;
+        let number = self.add(string)?;
         self.numbers.insert(string.to_owned(), number);
+        Ok(number)
+    }
+
+    /// Number of a string of its own.
+    fn add(&mut self, string: &str) -> Result<u32> {
+        let number = self.next;
+        self.next = number.saturating_add(1);
+        self.to.write(Definition::String(number, string))?;
         Ok(number)
     }
 }
@@ -52,7 +61,8 @@ impl Otf2<'_> {
         let length = self.written.iter().flatten().map(|written| written.time).max().unwrap_or(0);
         let date = self.trace.whole.header.started;
         to.write(Definition::Clock(TICKS, 0, length.saturating_add(1), date))?;
-        let mut strings = Strings { to: &to, numbers: HashMap::default() };
+        let mut strings = Strings { to: &to, numbers: HashMap::default(), next: 0 };
+        self.define_lines(&to, &mut strings)?;
         self.define_places(&to, &mut strings)?;
         for (region, number) in self.regions.iter().zip(0..) {
             let name = strings.number(&region.name)?;
@@ -62,6 +72,27 @@ impl Otf2<'_> {
             self.define_measures(&to, &mut strings)?;
         }
         self.define_communicators(summary, &to, &mut strings)
+    }
+
+    /// What calls' attributes and the property [`LINES`] name. Texts of calls have the numbers that these have used already, from 0.
+    fn define_lines(&self, to: &Definitions<'_>, strings: &mut Strings<'_>) -> Result<()> {
+        let texts = self.lines.texts();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        texts.into_iter().try_for_each(|text| strings.add(text).map(drop))?;
+        for (name, number) in self.lines.names().into_iter().zip(0..) {
+            let kind = if name == PARAMETERS { STRING } else { INT64 };
+            to.write(Definition::Attribute(number, strings.number(name)?, strings.number("")?, kind))?;
+        }
+        if !self.lines.is_whole() {
+            return Ok(());
+        }
+        let tables = Tables::of(self.trace)?;
+        let mut add = |text: &str| pieces(text).map(|piece| strings.add(piece)).collect::<Result<Vec<_>>>();
+        let (before, behind) = (add(&tables.before)?, add(&tables.behind)?);
+        let first = before.first().copied().unwrap_or_default();
+        self.archive.property(LINES, &format!("{first} {} {} {}", before.len(), behind.len(), self.first))
     }
 
     /// What is measured of phases.

@@ -112,6 +112,12 @@ functions! {
     operation_begin = "EvtWriter_IoOperationBegin"(Handle, Handle, u64, u32, u8, u32, u64, u64) -> c_int;
     operation_issued = "EvtWriter_IoOperationIssued"(Handle, Handle, u64, u32, u64) -> c_int;
     operation_complete = "EvtWriter_IoOperationComplete"(Handle, Handle, u64, u32, u64, u64) -> c_int;
+    new_list = "AttributeList_New"() -> Handle;
+    delete_list = "AttributeList_Delete"(Handle) -> c_int;
+    clear_list = "AttributeList_RemoveAllAttributes"(Handle) -> c_int;
+    add_number = "AttributeList_AddInt64"(Handle, u32, i64) -> c_int;
+    add_text = "AttributeList_AddStringRef"(Handle, u32, u32) -> c_int;
+    attribute = "GlobalDefWriter_WriteAttribute"(Handle, u32, u32, u32, u8) -> c_int;
     rma_win = "GlobalDefWriter_WriteRmaWin"(Handle, u32, u32, u32, u32) -> c_int;
     io_paradigm = "GlobalDefWriter_WriteIoParadigm"(
         Handle, u32, u32, u32, u8, u32, u8, *const u8, *const u8, *const u64
@@ -157,6 +163,15 @@ pub(super) enum Definition<'a> {
     Measure(u32, u32, u32),
     /// What is measured together: number, and how many of the times, the first ones.
     Measures(u32, u8),
+    /// Number, name, description, type.
+    Attribute(u32, u32, u32, u8),
+}
+
+/// An attribute of an event: its number, and a number or that of a string.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Attribute {
+    Number(u32, i64),
+    Text(u32, u32),
 }
 
 /// `OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS`.
@@ -194,6 +209,8 @@ pub(super) struct Writer(NonNull<c_void>);
 pub(super) struct Archive {
     functions: Functions,
     handle: NonNull<c_void>,
+    /// Attributes of the event that is written next.
+    list: NonNull<c_void>,
     // Dropped last: functions are in it.
     _library: Library,
 }
@@ -222,7 +239,10 @@ impl Archive {
         };
         check(FIRST.take(), functions.describe)?;
         let handle = NonNull::new(handle).context("the OTF2 library cannot create the archive")?;
-        let archive = Self { functions, handle, _library: library };
+        // SAFETY: the function takes nothing.
+        let list =
+            NonNull::new(unsafe { (functions.new_list)() }).context("the OTF2 library has no memory")?;
+        let archive = Self { functions, handle, list, _library: library };
         let (to, f) = (archive.handle.as_ptr(), &archive.functions);
         // SAFETY: the archive is open; the callbacks are static and ask for no data.
         archive.check(unsafe { (f.set_flush)(to, &raw const FLUSHES, null_mut()) })?;
@@ -273,11 +293,29 @@ impl Archive {
         self.check(unsafe { (self.functions.close_event_writer)(self.handle.as_ptr(), writer.0.as_ptr()) })
     }
 
+    /// Enters a region at a time, with attributes.
+    pub(super) fn enter(&self, writer: Writer, time: u64, region: u32, with: &[Attribute]) -> Result<()> {
+        let (f, list) = (&self.functions, self.list.as_ptr());
+        // SAFETY: the list is this archive's.
+        self.check(unsafe { (f.clear_list)(list) })?;
+        for attribute in with {
+            // SAFETY: as above.
+            self.check(unsafe {
+                match *attribute {
+                    Attribute::Number(name, number) => (f.add_number)(list, name, number),
+                    Attribute::Text(name, text) => (f.add_text)(list, name, text),
+                }
+            })?;
+        }
+        // SAFETY: the writer is of this archive and open, as in `record`.
+        self.check(unsafe { (f.enter)(writer.0.as_ptr(), list, time, region) })
+    }
+
     /// Writes an event at a time.
     pub(super) fn record(&self, writer: Writer, time: u64, record: Record) -> Result<()> {
         let (f, w, no) = (&self.functions, writer.0.as_ptr(), null_mut());
-        // SAFETY: the writer is of this archive and open (`end` takes it, and its caller lets go of it); no record has
-        // attributes, for which NULL stands.
+        // SAFETY: the writer is of this archive and open (`end` takes it, and its caller lets go of it); NULL stands for
+        // no attributes.
         self.check(unsafe {
             match record {
                 Record::Enter(region) => (f.enter)(w, no, time, region),
@@ -369,6 +407,8 @@ impl Archive {
 
     /// Writes what is left.
     pub(super) fn close(self) -> Result<()> {
+        // SAFETY: the list is this archive's, and nobody uses it again.
+        unsafe { (self.functions.delete_list)(self.list.as_ptr()) };
         // SAFETY: the archive is open, and `self` is gone afterwards: nobody uses the handle or what came from it again.
         let closed = unsafe { (self.functions.close)(self.handle.as_ptr()) };
         self.check(closed)
@@ -419,6 +459,9 @@ impl Definitions<'_> {
                 }
                 Definition::OpenedBefore(number, mode) => {
                     (f.io_handle_state)(w, number, mode.access, mode.status)
+                }
+                Definition::Attribute(number, name, description, kind) => {
+                    (f.attribute)(w, number, name, description, kind)
                 }
                 Definition::Measure(number, name, unit) => (f.metric_member)(
                     w,

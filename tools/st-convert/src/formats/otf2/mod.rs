@@ -6,6 +6,7 @@
 mod accesses;
 mod definitions;
 mod library;
+mod lines;
 mod members;
 mod regions;
 
@@ -28,7 +29,8 @@ use crate::phase::Phase;
 use crate::trace::Trace;
 use crate::words::function;
 use accesses::Accesses;
-use library::{Archive, Writer};
+use library::{Archive, Attribute, Writer};
+use lines::Lines;
 use members::Members;
 use regions::{Regions, operation};
 
@@ -44,12 +46,12 @@ pub(crate) const KIND: FormatKind = FormatKind {
     lacks: LACKS,
     is_series: false,
     files_each: 2,
-    bytes: 40,
+    bytes: 70,
     bears: 50_000_000_000,
     open,
 };
 
-/// What there are no records for.
+/// What there are no records for: it is lost where it is not kept in attributes either ([`Lines`]).
 const LACKS: &[Matter] = &[
     Matter::Datatypes,
     Matter::Reductions,
@@ -106,6 +108,9 @@ struct Otf2<'a> {
     /// Collective operations that have begun, by part.
     operations: HashMap<u64, Operation, FixedState>,
     accesses: Accesses,
+    lines: Lines,
+    /// Of the call that is written.
+    attributes: Vec<Attribute>,
     losses: Losses,
 }
 
@@ -142,6 +147,8 @@ fn open<'a>(target: &Path, trace: &'a Trace) -> Result<Box<dyn Format + 'a>> {
         members,
         operations,
         accesses: Accesses::default(),
+        lines: Lines::of(trace),
+        attributes: Vec::new(),
         losses,
     }))
 }
@@ -158,6 +165,7 @@ impl Otf2<'_> {
             self.end_rank()?;
             self.rank = Some(rank);
             self.accesses.next_rank();
+            self.lines.next_rank();
         }
         Ok(())
     }
@@ -199,6 +207,17 @@ impl Otf2<'_> {
         written.time = written.time.max(saturate(time.saturating_sub(self.first)));
         written.events += 1;
         self.archive.record(*writer, written.time, record)
+    }
+
+    /// Enters a call's region.
+    fn enter(&mut self, time: i64, region: u32, call: &Call<'_>) -> Result<()> {
+        self.lines.call(call, &mut self.attributes);
+        let Some(Location { written, writer, .. }) = self.locations.get_mut(self.location) else {
+            return Ok(());
+        };
+        written.time = written.time.max(saturate(time.saturating_sub(self.first)));
+        written.events += 1;
+        self.archive.enter(*writer, written.time, region, &self.attributes)
     }
 
     /// Leaves the program's regions and enters others, so that it is in those around a call site.
@@ -299,6 +318,7 @@ const COLLECTIVE: u64 = 1 << 63;
 impl Otf2<'_> {
     fn write(&mut self, call: &Call<'_>) -> Result<()> {
         let Some((enter, exit)) = call.times else {
+            self.lines.miss();
             self.losses.add("calls whose times are not known", call.event.calls());
             return Ok(());
         };
@@ -309,7 +329,7 @@ impl Otf2<'_> {
         };
         self.begin_location(call.at)?;
         self.go_to(call.site, enter)?;
-        self.record(enter, Record::Enter(region))?;
+        self.enter(enter, region, call)?;
         let told = self.accesses.of(call, self.trace);
         told.lost.into_iter().for_each(|what| self.losses.add(what, 1));
         told.begin.iter().try_for_each(|record| self.record(enter, *record))?;
@@ -374,7 +394,14 @@ impl Format for Otf2<'_> {
 
     fn finish(&mut self, summary: &Summary<'_>) -> Result<Losses> {
         self.write_rest(summary).with_context(|| self.directory.unwritten())?;
+        if self.lines.is_whole() {
+            return Ok(self.lines.losses(self.trace));
+        }
         Ok(std::mem::take(&mut self.losses))
+    }
+
+    fn holds_all(&self) -> bool {
+        self.lines.is_whole()
     }
 
     fn commit(self: Box<Self>) -> Result<()> {

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use super::definitions::Definitions;
 use crate::otf2::{Access, Opening, Operation, Peer, Record};
 
-/// Attributes of an event, which nobody asks for.
+/// Attributes of an event: of records but those of regions nobody asks for them.
 type List = *mut c_void;
 type Code = c_int;
 /// `OTF2_CALLBACK_SUCCESS`.
@@ -20,6 +20,7 @@ const STOP: Code = 1;
 
 pub(super) type OnClock = unsafe extern "C" fn(*mut Definitions, u64, u64, u64, u64) -> Code;
 pub(super) type OnString = unsafe extern "C" fn(*mut Definitions, u32, *const c_char) -> Code;
+pub(super) type OnAttribute = unsafe extern "C" fn(*mut Definitions, u32, u32, u32, u8) -> Code;
 pub(super) type OnNode = unsafe extern "C" fn(*mut Definitions, u32, u32, u32, u32) -> Code;
 pub(super) type OnProcess = unsafe extern "C" fn(*mut Definitions, u32, u32, u8, u32, u32) -> Code;
 pub(super) type OnLocation = unsafe extern "C" fn(*mut Definitions, u64, u32, u8, u64, u32) -> Code;
@@ -71,15 +72,32 @@ pub(super) type OnOperationBegin =
 pub(super) type OnOperationComplete =
     unsafe extern "C" fn(u64, u64, u64, *mut Batch, List, u32, u64, u64) -> Code;
 
-/// Events of a location that have been read, and when they are.
-pub(super) type Batch = VecDeque<(u64, Record)>;
+/// Attributes of an event by number, of a number its value, of other types what the library's union of values has.
+pub(super) type Attributes = Vec<(u32, i64)>;
+
+/// How attributes are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AttributesBy {
+    pub(super) count: unsafe extern "C" fn(List) -> u32,
+    pub(super) get: unsafe extern "C" fn(List, u32, *mut u32, *mut u8, *mut i64) -> Code,
+}
+
+/// Events of a location that have been read.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// With their times.
+    pub(super) records: VecDeque<(u64, Record)>,
+    /// Of each record that enters a region, if they are asked for.
+    pub(super) attributes: VecDeque<Attributes>,
+    pub(super) by: Option<AttributesBy>,
+}
 
 /// Adds an event.
 fn take(to: *mut Batch, time: u64, record: Record) -> Code {
     // SAFETY: the library passes on what `Archive::events` has registered, which lives until the reader of events is closed, and is
     // used by nothing else while it reads.
     let Some(to) = (unsafe { to.as_mut() }) else { return STOP };
-    to.push_back((time, record));
+    to.records.push_back((time, record));
     GO_ON
 }
 
@@ -107,6 +125,16 @@ pub(super) unsafe extern "C" fn string(to: *mut Definitions, number: u32, text: 
     // SAFETY: strings of definitions end with NUL and live until the callback returns.
     let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned();
     define(to, |to| to.string(number, text))
+}
+
+pub(super) unsafe extern "C" fn attribute(
+    to: *mut Definitions,
+    number: u32,
+    name: u32,
+    _: u32,
+    _: u8,
+) -> Code {
+    define(to, |to| to.define_attribute(number, name))
 }
 
 pub(super) unsafe extern "C" fn node(to: *mut Definitions, number: u32, name: u32, _: u32, _: u32) -> Code {
@@ -239,10 +267,33 @@ pub(super) unsafe extern "C" fn enter(
     time: u64,
     _: u64,
     to: *mut Batch,
-    _: List,
+    list: List,
     region: u32,
 ) -> Code {
+    // SAFETY: as in `take`.
+    let Some(batch) = (unsafe { to.as_mut() }) else { return STOP };
+    if let Some(by) = batch.by {
+        // SAFETY: the list is the library's, and lives until the callback returns.
+        batch.attributes.push_back(unsafe { attributes(list, by) });
+    }
     take(to, time, Record::Enter(region))
+}
+
+/// The attributes in a list.
+///
+/// # Safety
+///
+/// The list is one of the library's.
+unsafe fn attributes(list: List, by: AttributesBy) -> Attributes {
+    // SAFETY: the caller's promise.
+    let count = unsafe { (by.count)(list) };
+    let one = |at: u32| {
+        let (mut name, mut kind, mut value) = (0, 0, 0);
+        // SAFETY: the caller's promise; the union of values has eight bytes, as the number has.
+        let code = unsafe { (by.get)(list, at, &raw mut name, &raw mut kind, &raw mut value) };
+        (code == 0).then_some((name, value))
+    };
+    (0..count).filter_map(one).collect()
 }
 
 pub(super) unsafe extern "C" fn leave(

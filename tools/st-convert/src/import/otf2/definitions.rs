@@ -34,6 +34,8 @@ pub(super) struct Definitions {
     /// ns since 1970, or all bits.
     date: u64,
     strings: HashMap<u32, String, FixedState>,
+    /// Names of attributes.
+    attributes: HashMap<u32, u32, FixedState>,
     nodes: HashMap<u32, u32, FixedState>,
     /// Node of each process.
     processes: HashMap<u32, u32, FixedState>,
@@ -132,6 +134,9 @@ impl Definitions {
     pub(super) fn string(&mut self, number: u32, text: String) {
         self.strings.insert(number, text);
     }
+    pub(super) fn define_attribute(&mut self, number: u32, name: u32) {
+        self.attributes.insert(number, name);
+    }
     pub(super) fn node(&mut self, number: u32, name: u32) {
         self.nodes.insert(number, name);
     }
@@ -201,6 +206,16 @@ impl Definitions {
         let since = u128::from(time.saturating_sub(self.offset));
         let ns = since * u128::from(TICKS) / u128::from(ticks);
         saturate(ns)
+    }
+
+    /// A string.
+    pub(super) fn text(&self, number: u32) -> Option<&str> {
+        self.strings.get(&number).map(String::as_str)
+    }
+
+    /// What an attribute is called.
+    pub(super) fn attribute(&self, number: u32) -> Option<&str> {
+        self.text(*self.attributes.get(&number)?)
     }
 
     /// What a region is called.

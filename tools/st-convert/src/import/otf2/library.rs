@@ -13,14 +13,15 @@ use libloading::Library;
 use st_cli::InvalidStream;
 
 use super::callbacks::{
-    Batch, OnAccess, OnAsked, OnAtomic, OnClock, OnCollective, OnComm, OnCompleted, OnFence, OnFile,
-    OnFileOpen, OnGroup, OnGroupSync, OnHandle, OnInterComm, OnLocation, OnLock, OnMessage, OnNode,
-    OnOperation, OnOperationBegin, OnOperationComplete, OnParadigm, OnProcess, OnRegion, OnRegionEvent,
-    OnRelease, OnRequest, OnShared, OnString, OnWindow, access_complete, access_local, access_remote, atomic,
-    cancelled, clock, collective, collective_request, comm, completed, enter, fence, file, file_close,
-    file_open, get, group, group_sync, handle, inter_comm, irecv, irecv_request, isend, isend_complete,
-    leave, location, node, operation_begin, operation_complete, paradigm, process, put, recv, region,
-    release_lock, request_lock, send, string, win_create, win_destroy, window,
+    Attributes, AttributesBy, Batch, OnAccess, OnAsked, OnAtomic, OnAttribute, OnClock, OnCollective, OnComm,
+    OnCompleted, OnFence, OnFile, OnFileOpen, OnGroup, OnGroupSync, OnHandle, OnInterComm, OnLocation,
+    OnLock, OnMessage, OnNode, OnOperation, OnOperationBegin, OnOperationComplete, OnParadigm, OnProcess,
+    OnRegion, OnRegionEvent, OnRelease, OnRequest, OnShared, OnString, OnWindow, access_complete,
+    access_local, access_remote, atomic, attribute, cancelled, clock, collective, collective_request, comm,
+    completed, enter, fence, file, file_close, file_open, get, group, group_sync, handle, inter_comm, irecv,
+    irecv_request, isend, isend_complete, leave, location, node, operation_begin, operation_complete,
+    paradigm, process, put, recv, region, release_lock, request_lock, send, string, win_create, win_destroy,
+    window,
 };
 use super::definitions::Definitions;
 use crate::otf2::{Handle, OnError, Record, check, functions, library, text};
@@ -53,6 +54,7 @@ functions! {
     on_string = "GlobalDefReaderCallbacks_SetStringCallback"(Handle, OnString) -> c_int;
     on_node = "GlobalDefReaderCallbacks_SetSystemTreeNodeCallback"(Handle, OnNode) -> c_int;
     on_process = "GlobalDefReaderCallbacks_SetLocationGroupCallback"(Handle, OnProcess) -> c_int;
+    on_attribute = "GlobalDefReaderCallbacks_SetAttributeCallback"(Handle, OnAttribute) -> c_int;
     on_location = "GlobalDefReaderCallbacks_SetLocationCallback"(Handle, OnLocation) -> c_int;
     on_region = "GlobalDefReaderCallbacks_SetRegionCallback"(Handle, OnRegion) -> c_int;
     on_group = "GlobalDefReaderCallbacks_SetGroupCallback"(Handle, OnGroup) -> c_int;
@@ -62,6 +64,8 @@ functions! {
     on_paradigm = "GlobalDefReaderCallbacks_SetIoParadigmCallback"(Handle, OnParadigm) -> c_int;
     on_file = "GlobalDefReaderCallbacks_SetIoRegularFileCallback"(Handle, OnFile) -> c_int;
     on_handle = "GlobalDefReaderCallbacks_SetIoHandleCallback"(Handle, OnHandle) -> c_int;
+    count_attributes = "AttributeList_GetNumberOfElements"(Handle) -> u32;
+    get_attribute = "AttributeList_GetAttributeByIndex"(Handle, u32, *mut u32, *mut u8, *mut i64) -> c_int;
     new_events = "EvtReaderCallbacks_New"() -> Handle;
     delete_events = "EvtReaderCallbacks_Delete"(Handle) -> ();
     on_enter = "EvtReaderCallbacks_SetEnterCallback"(Handle, OnRegionEvent) -> c_int;
@@ -201,6 +205,7 @@ impl Archive {
             let set = (f.new_global)();
             (f.on_clock)(set, clock);
             (f.on_string)(set, string);
+            (f.on_attribute)(set, attribute);
             (f.on_node)(set, node);
             (f.on_process)(set, process);
             (f.on_location)(set, location);
@@ -252,6 +257,15 @@ impl Archive {
         self.check(unsafe { (f.open_events)(of) })
     }
 
+    /// The same, with attributes of records that enter regions.
+    pub(super) fn events_with_attributes(&self, location: u64) -> Events<'_> {
+        let f = &self.functions;
+        let by = AttributesBy { count: f.count_attributes, get: f.get_attribute };
+        let mut events = self.events(location);
+        events.batch.by = Some(by);
+        events
+    }
+
     /// The events of a location that was chosen.
     pub(super) fn events(&self, location: u64) -> Events<'_> {
         let f = &self.functions;
@@ -281,6 +295,7 @@ impl Archive {
             over: false,
             callbacks,
             batch: Batch::default(),
+            attributes: Attributes::new(),
         }
     }
 
@@ -317,13 +332,15 @@ pub(super) struct Events<'a> {
     over: bool,
     callbacks: Handle,
     batch: Batch,
+    /// Of the event that was taken.
+    attributes: Attributes,
 }
 
 impl Events<'_> {
     /// When the next event is; `None` if there is none.
     pub(super) fn time(&mut self) -> Result<Option<u64>> {
         let (f, of) = (&self.archive.functions, self.archive.reader.as_ptr());
-        while self.batch.is_empty() && !self.over {
+        while self.batch.records.is_empty() && !self.over {
             let reader = match self.reader {
                 Some(reader) => reader,
                 None => *self.reader.insert(self.archive.open_events(self.location, self.read)?),
@@ -343,12 +360,21 @@ impl Events<'_> {
                 self.close();
             }
         }
-        Ok(self.batch.front().map(|(time, _)| *time))
+        Ok(self.batch.records.front().map(|(time, _)| *time))
     }
 
     /// The event whose time was asked for.
     pub(super) fn take(&mut self) -> Option<(u64, Record)> {
-        self.batch.pop_front()
+        let next = self.batch.records.pop_front();
+        let enters = matches!(next, Some((_, Record::Enter(_))));
+        self.attributes =
+            if enters { self.batch.attributes.pop_front().unwrap_or_default() } else { Attributes::new() };
+        next
+    }
+
+    /// Attributes of the event that was taken, if they are asked for, and if it enters a region.
+    pub(super) fn attributes(&self) -> &Attributes {
+        &self.attributes
     }
 
     fn close(&mut self) {

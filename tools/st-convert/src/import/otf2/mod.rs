@@ -10,6 +10,7 @@ mod callbacks;
 mod calls;
 mod definitions;
 mod library;
+mod lines;
 mod requests;
 
 use std::cmp::Reverse;
@@ -26,7 +27,7 @@ use self::definitions::Known;
 use self::library::Archive;
 use self::requests::Survey;
 use super::source::{Imported, Opened, Source};
-use crate::otf2::{NAME, PROGRAM, Record, SIDES};
+use crate::otf2::{LINES, NAME, PROGRAM, Record, SIDES};
 
 pub(super) const SOURCE: Source = Source { name: "otf2", is: |path, begin| is_archive(path, begin), read };
 
@@ -73,10 +74,13 @@ fn read(inputs: &mut [Opened]) -> Result<Imported> {
     let name = anchor.display().to_string();
     anchor::check(&anchor).with_context(|| name.clone())?;
     let archive = Archive::open(&anchor).with_context(|| name.clone())?;
-    let wrong = |e: anyhow::Error| InvalidStream(format!("{name}: {e:#}"));
+    let wrong = |e: anyhow::Error| anyhow::Error::from(InvalidStream(format!("{name}: {e:#}")));
     let mut definitions = archive.definitions().map_err(wrong)?;
     definitions.own(archive.property(PROGRAM).is_some());
     definitions.sides(&archive.property(SIDES).unwrap_or_default());
+    if let Some(told) = archive.property(LINES) {
+        return lines::read(&archive, &definitions, &told).map_err(wrong);
+    }
     let Some(world) = definitions.world() else {
         bail!(InvalidStream(format!(
             "{name}: has no ranks of MPI: no group of the locations that communicate"

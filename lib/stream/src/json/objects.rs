@@ -8,14 +8,15 @@ use st_model::columns::Comparison;
 use st_model::objects::{Comm, Group, Name, Named, Op, SharedObject, Type};
 use st_model::ranklist::RankList;
 use st_model::section::{Entry, Section};
-use st_stream::json::tables::{self, Described};
+
+use super::tables::{self, Described};
 
 /// Objects of one kind by name, with the ranks that have them: of an intercommunicator each group has its own.
 type Known<T> = BTreeMap<Name, Vec<(Named<T>, RankList)>>;
 
 /// The objects of a trace, each once, and nodes and clocks of its ranks.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
+pub struct Objects {
     comms: Known<Comm>,
     groups: Known<Group>,
     types: Known<Type>,
@@ -27,7 +28,8 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    pub(crate) fn add(&mut self, section: &Section) {
+    /// Adds what a section names.
+    pub fn add(&mut self, section: &Section) {
         let tables = &section.tables;
         add(&mut self.comms, &tables.comms);
         add(&mut self.groups, &tables.groups);
@@ -46,7 +48,7 @@ impl Objects {
     }
 
     /// A line for each; times count from a zero.
-    pub(crate) fn lines(&self, zero: i64) -> impl Iterator<Item = Map<String, Value>> {
+    pub fn lines(&self, zero: i64) -> impl Iterator<Item = Map<String, Value>> {
         let hosts = self.hosts.iter().map(|(host, ranks)| tables::host(host, ranks));
         let clocks = self.clocks.iter().map(move |(rank, clock)| tables::clock(*rank, clock, zero));
         let first = lines(Object::Comm, &self.comms).chain(lines(Object::Group, &self.groups));
