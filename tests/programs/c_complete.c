@@ -93,7 +93,7 @@ static void waits(void)
         gone(1, &at);
     }
     MPI_Waitany(5, q, &at, st);
-    say("MPI_Waitany n=5 requests=%Q completed=[]", 5, s);
+    say("MPI_Waitany n=5 requests=%Q completed=[] index=MPI_UNDEFINED", 5, s);
     add();
 
     post(40);
@@ -183,7 +183,7 @@ static void tests(void)
         gone(1, &at);
     }
     MPI_Testany(6, q, &at, &flag, st);
-    say("MPI_Testany n=6 requests=%Q flag=true completed=[] times=1", 6, s);
+    say("MPI_Testany n=6 requests=%Q flag=true completed=[] index=MPI_UNDEFINED times=1", 6, s);
     add();
 
     post(90);

@@ -44,7 +44,7 @@ static void probe(void)
 
     for (i = 0; i < four; i++)
         MPI_Iprobe(left, 14, W, &flag, &st);
-    say("MPI_Iprobe source=%r tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=-1 times=4", left);
+    say("MPI_Iprobe source=%r tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=null times=4", left);
     MPI_Barrier(W);
     say("MPI_Barrier comm=MPI_COMM_WORLD");
     send(7, 14);
@@ -54,7 +54,7 @@ static void probe(void)
         fails++;
     } while (!flag);
     if (fails)
-        say("MPI_Iprobe source=MPI_ANY_SOURCE tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=-1 "
+        say("MPI_Iprobe source=MPI_ANY_SOURCE tag=14 comm=MPI_COMM_WORLD flag=false rsource=null rtag=null bytes=null "
             "times=%d", fails);
     say("MPI_Iprobe source=MPI_ANY_SOURCE tag=14 comm=MPI_COMM_WORLD flag=true status=%S times=1", MPI_ANY_SOURCE, 14, 28,
         &st);
@@ -89,7 +89,7 @@ static void matched(void)
 
     for (i = 0; i < three; i++)
         MPI_Improbe(left, 23, W, &flag, &m[0], st);
-    say("MPI_Improbe source=%r tag=23 comm=MPI_COMM_WORLD flag=false request=null rsource=null rtag=null bytes=-1 "
+    say("MPI_Improbe source=%r tag=23 comm=MPI_COMM_WORLD flag=false request=null rsource=null rtag=null bytes=null "
         "times=3", left);
     MPI_Barrier(W);
     say("MPI_Barrier comm=MPI_COMM_WORLD");
@@ -106,7 +106,7 @@ static void matched(void)
     } while (!flag);
     if (fails)
         say("MPI_Improbe source=%r tag=MPI_ANY_TAG comm=MPI_COMM_WORLD flag=false request=null rsource=null rtag=null "
-            "bytes=-1 times=%d", left, fails);
+            "bytes=null times=%d", left, fails);
     slot = slot_send();
     say("MPI_Improbe source=%r tag=MPI_ANY_TAG comm=MPI_COMM_WORLD flag=true request=%q status=%S times=1", left, slot,
         left, MPI_ANY_TAG, 32, st);

@@ -78,7 +78,7 @@ contains
        if (flag) exit
     end do
     if (fails > 0) call say('MPI_Improbe source='//num(left)//' tag=16 comm=MPI_COMM_WORLD flag=false request=null '// &
-         'rsource=null rtag=null bytes=-1 times='//num(fails))
+         'rsource=null rtag=null bytes=null times='//num(fails))
     s = slsend()
     call say('MPI_Improbe source='//num(left)//' tag=16 comm=MPI_COMM_WORLD flag=true request='//num(s)// &
          ' rsource=null rtag=null bytes=36 times=1')
@@ -121,7 +121,7 @@ contains
              s(where(1)) = -1
           end do
           call MPI_Testany(3, q, at, flag, status(1))
-          call say('MPI_Testany n=3 requests=[null,null,null] flag=true completed=[] times=1')
+          call say('MPI_Testany n=3 requests=[null,null,null] flag=true completed=[] index=MPI_UNDEFINED times=1')
        case (3)
           k = 0
           do while (k < 2)

@@ -115,7 +115,7 @@ c     Everyone but the first receives before it sends.
       call mpi_iprobe(left, 99, MPI_COMM_WORLD, flag, st, ierr)
       call say('MPI_Iprobe source='//num(left)//' tag=99 '//
      &     'comm=MPI_COMM_WORLD flag=false rsource=null rtag=null '//
-     &     'bytes=-1 times=1')
+     &     'bytes=null times=1')
       if (flag) sum = sum + 1000000
       end
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_model::calls::{CallId, Length, Meaning, Param, Row};
 use st_stream::json::read::keys;
+use st_stream::json::{INDEX, OUTCOUNT};
 
 /// A slot as a field of a line.
 #[derive(Debug)]
@@ -79,7 +80,9 @@ impl Shape {
         let single = key == "request" && self.fields.iter().any(|f| f.key == "requests");
         // What each completed request got stands in the list of these.
         let fields = self.fields.iter().zip(&self.lists).filter(|(_, inner)| !**inner);
-        is_common(key) || single || fields.into_iter().any(|(f, _)| f.key == key)
+        // No request was active, as that none is completed says already.
+        let none = [OUTCOUNT, INDEX].contains(&key) && self.lists.contains(&true);
+        is_common(key) || single || none || fields.into_iter().any(|(f, _)| f.key == key)
     }
 }
 

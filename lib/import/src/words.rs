@@ -89,6 +89,9 @@ fn from_any(row: &Row, words: &[i64], left: &mut Left) {
     }
 }
 
+/// Bytes that recorders have of a probe that has found nothing, which lines leave out.
+const NOTHING: i64 = -1;
+
 struct Making<'a, N> {
     row: &'static Row,
     given: &'a Map<String, Value>,
@@ -144,6 +147,9 @@ impl<N: Numbers> Making<'_, N> {
 
     fn one(&mut self, slot: &Slot, field: &Field) -> Result<i64, String> {
         let given = self.given;
+        if slot.name == BYTES && !self.done && self.bytes.is_none() {
+            return Ok(NOTHING);
+        }
         let word = match given.get(&field.key) {
             Some(v) => self.word(slot, field, v)?,
             None => self.missing(slot, field)?,

@@ -16,8 +16,9 @@ pub use sites::{read_site, site};
 
 use serde_json::{Map, Value, json};
 
-use st_model::calls::{CallTable, Meaning, Row, Slot};
-use st_model::event::{Event, SENT};
+use st_model::calls::words::found_nothing;
+use st_model::calls::{CallTable, Meaning, Row, Slot, names};
+use st_model::event::{Arg, Event, SENT};
 use st_model::form::SPECIAL;
 use st_model::frequencies::Frequencies;
 use st_model::section::{Codes, Form, Section, SlotStreams, Sym};
@@ -52,18 +53,23 @@ pub fn call(event: &Event<'_>, site: u32) -> Map<String, Value> {
 }
 
 fn parameters(out: &mut Map<String, Value>, row: &Row, event: &Event<'_>) {
+    let nothing = found_nothing(row, &event.words().words);
     let mut slots = (0..).zip(&row.slots);
     while let Some((i, slot)) = slots.next() {
         if slot.meaning == Meaning::Position {
             put(out, &slot.name, completions(row, i, event));
             // Source, tag and bytes of the completed requests are in it.
             slots.by_ref().take(3).for_each(drop);
+            out.extend(none_active(row, event).map(|of| (of.to_owned(), "MPI_UNDEFINED".into())));
             continue;
         }
         let role = role(row, slot);
         let each = |w: &i64| value(slot, role, *w, event);
         let v = if slot.list {
             event.words().list(i).iter().map(each).collect()
+        } else if nothing && slot.name == "bytes" {
+            // What a probe that has found nothing leaves in its status is no number of bytes.
+            Value::Null
         } else {
             event.words().get(i).as_ref().map_or(Value::Null, each)
         };
@@ -77,6 +83,26 @@ fn parameters(out: &mut Map<String, Value>, row: &Row, event: &Event<'_>) {
         out.insert("bytes".into(), bytes.into());
     }
 }
+
+/// The parameter that is `MPI_UNDEFINED` where a call has completed nothing since none of its requests was active: of one that waits for
+/// some that is always so, of one that tests some it is known where all are null, of one that tests any its flag says it.
+fn none_active(row: &Row, event: &Event<'_>) -> Option<&'static str> {
+    let none = event.completed().next().is_none() && event.symbol.error == 0;
+    let all_null = || event.requests().iter().all(|request| *request == values::NULL);
+    match row.base() {
+        _ if !none => None,
+        names::MPI_Waitsome => Some(OUTCOUNT),
+        names::MPI_Testsome if all_null() => Some(OUTCOUNT),
+        names::MPI_Waitany => Some(INDEX),
+        names::MPI_Testany if event.arg("flag") == Some(Arg::One(1)) => Some(INDEX),
+        _ => None,
+    }
+}
+
+/// What says that no request was active.
+pub const OUTCOUNT: &str = "outcount";
+/// The same of calls that complete one.
+pub const INDEX: &str = "index";
 
 /// Adds a field; a name that is taken gets a 2: `rank2` of `MPI_Comm_rank`, the new `request2` of `MPI_Imrecv`.
 fn put(out: &mut Map<String, Value>, name: &str, v: Value) {

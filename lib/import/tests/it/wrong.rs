@@ -28,6 +28,12 @@ fn send(rest: &str) -> String {
 fn a_probe_that_has_found_nothing_is_read_as_it_is_written() {
     let probe = |flag: bool| call("MPI_Iprobe", &format!("\"source\":0,\"flag\":{flag},\"bytes\":-1"));
     assert!(words(&probe(false)).contains(&-1));
+    for bytes in [",\"bytes\":null", ""] {
+        let probe = call("MPI_Iprobe", &format!("\"source\":0,\"flag\":false{bytes}"));
+        assert!(words(&probe).contains(&-1), "{probe}");
+    }
+    let none = "\"requests\":[null],\"completed\":[],\"outcount\":\"MPI_UNDEFINED\"";
+    assert!(read(&call("MPI_Waitsome", none)).unwrap().1.iter().all(|(what, _)| !what.contains("outcount")));
     assert!(read(&probe(true)).unwrap_err().contains("bytes: -1 is no whole number"));
 }
 

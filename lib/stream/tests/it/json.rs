@@ -79,4 +79,28 @@ fn completions_are_one_list() {
         {"request": 7, "source": null, "tag": null, "bytes": "cancelled"}]);
     assert_eq!(some["completed"], want);
     assert!(some.get("source").is_none() && some.get("tag").is_none());
+    assert!(some.get("outcount").is_none());
+}
+
+#[test]
+fn what_is_undefined_or_not_known_has_no_number() {
+    let probe = object("MPI_Iprobe", 0, &[4, 7, 0, 0, -9, -9, -1, 3]);
+    assert_eq!((&probe["flag"], &probe["bytes"], &probe["times"]), (&json!(false), &Value::Null, &json!(3)));
+    assert_eq!(object("MPI_Iprobe", 0, &[4, 7, 0, 1, -9, -9, 8, 1])["bytes"], 8);
+    // No request was active.
+    let undefined = json!("MPI_UNDEFINED");
+    assert_eq!(object("MPI_Waitsome", 0, &[2, 2, 7, -1, 0, 0, 0, 0])["outcount"], undefined);
+    assert_eq!(object("MPI_Waitany", 0, &[1, 1, -1, 0, 0, 0, 0])["index"], undefined);
+    assert_eq!(object("MPI_Testsome", 0, &[1, 1, -1, 0, 0, 0, 0, 1])["outcount"], undefined);
+    assert_eq!(object("MPI_Testany", 0, &[1, 1, 7, 1, 0, 0, 0, 0, 1])["index"], undefined);
+    // One was, or perhaps.
+    for (name, words) in [
+        ("MPI_Testsome", &[1, 1, 7, 0, 0, 0, 0, 3][..]),
+        ("MPI_Testany", &[1, 1, 7, 0, 0, 0, 0, 0, 3]),
+        ("MPI_Waitany", &[1, 1, 7, 1, 0, 1, 5, 1, 8, 1, 40]),
+        ("MPI_Waitall", &[1, 1, -1, 0, 0, 0, 0]),
+    ] {
+        assert!(!object(name, 0, words).to_string().contains("UNDEFINED"), "{name}");
+    }
+    assert!(object("MPI_Waitsome", 6, &[1, 1, 7, 0, 0, 0, 0]).get("outcount").is_none());
 }
