@@ -103,6 +103,7 @@ impl Input {
             level: Level::Calls,
             by: PhasesBy::Loop,
             events: 0,
+            made: None,
         };
         all.find_lanes(ranks);
         Ok(all)

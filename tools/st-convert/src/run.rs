@@ -331,7 +331,7 @@ fn tell_size(trace: &Trace, kind: &FormatKind, args: &Args) {
     let bytes = written.saturating_mul(kind.bytes);
     // Of call sites and phases it is known when calls are read.
     let most = if args.phase.is_some() || !args.sites.is_empty() { "at most " } else { "" };
-    let (calls, size) = (counted(written, "call"), megabytes(bytes));
+    let (calls, size) = (trace.counted(), megabytes(bytes));
     let threads = counted(trace.lanes.len().to_u64(), "thread");
     if trace.level == Level::Phases {
         return args.talk.note(NAME, format_args!("{most}{calls} of {threads}, as phases"));

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use st_cli::Whole;
+use st_cli::{Whole, counted};
 use st_explain::PhasesBy;
 use st_match::volume::Graphs;
+use st_model::calls::{CallTable, Meaning};
 use st_model::columns::Column;
 use st_model::num::{Exact as _, float, narrow};
 use st_model::ranklist::RankList;
-use st_model::section::{PathSketch, Section};
+use st_model::section::{PathSketch, Section, Symbol};
 use st_model::sites::CallSites;
 
 use crate::choice::Chosen;
@@ -61,13 +62,25 @@ pub(crate) struct Trace {
     pub(crate) level: Level,
     /// What phases are.
     pub(crate) by: PhasesBy,
-    /// Calls of these threads.
+    /// Calls of these threads, a series of polls being one.
     pub(crate) events: u64,
+    /// Calls of these threads, of a series of polls each; `None` if they are some ranks of sections whose threads know the sum of all.
+    pub(crate) made: Option<u64>,
 }
 
 impl Trace {
     /// Finds the threads of all ranks, or of those that are asked for.
     pub(crate) fn find_lanes(&mut self, asked: Option<&RankList>) {
+        let all =
+            |section: &Section| asked.is_none_or(|asked| section.ranks.iter().all(|r| asked.contains(r)));
+        let none =
+            |section: &Section| asked.is_some_and(|asked| !section.ranks.iter().any(|r| asked.contains(r)));
+        let made = |section: &Section| match (all(section), none(section)) {
+            (true, _) => Some(section.threads.iter().fold(0u64, |sum, t| sum.saturating_add(t.lanes.calls))),
+            (false, true) => Some(0),
+            (false, false) => None,
+        };
+        self.made = self.sections.iter().map(made).try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)));
         let Self { sections, lanes, events, .. } = self;
         let mut hosts: Vec<String> = Vec::new();
         let mut known: HashMap<&str, u32, FixedState> = HashMap::default();
@@ -105,7 +118,7 @@ impl Trace {
     /// The same, of some of these threads.
     pub(crate) fn of_lanes(&self, lanes: Vec<Lane>) -> Self {
         let events = lanes.iter().map(|lane| lane.calls).fold(0, u64::saturating_add);
-        Self { lanes, events, ..self.clone() }
+        Self { lanes, events, made: None, ..self.clone() }
     }
 
     /// Whether exact times of all of these threads are there; some may lack those of their last calls.
@@ -166,7 +179,25 @@ impl Trace {
         Some(float(ns.into()) / 1e9)
     }
 
-    /// About how many calls are written: those of these threads in the window.
+    /// How many calls are written, in words: each that the program has made, where that is known, else with what counts as one.
+    pub(crate) fn counted(&self) -> String {
+        let written = self.written();
+        match self.made.filter(|_| self.window.is_all()) {
+            Some(made) => counted(made, "call"),
+            None if self.polls() => format!("{} (a series of polls is one)", counted(written, "call")),
+            None => counted(written, "call"),
+        }
+    }
+
+    /// Whether there may be series of polls.
+    fn polls(&self) -> bool {
+        let slots = |symbol: &Symbol| CallTable::builtin().slots(symbol.call);
+        let is_series =
+            |symbol: &Symbol| slots(symbol).last().is_some_and(|slot| slot.meaning == Meaning::Times);
+        self.sections.iter().flat_map(|section| &section.symbols).any(is_series)
+    }
+
+    /// About how many calls are written, a series of polls being one: those of these threads in the window.
     pub(crate) fn written(&self) -> u64 {
         if self.window.is_all() {
             return self.events;

@@ -54,10 +54,7 @@ pub(crate) fn run(task: Task<'_>, output: &Path) -> Result<()> {
     let left = importer.finish(|section| -> Result<()> {
         budget.spend(&section, None, 1)?;
         ranks = ranks.saturating_add(1);
-        let own = section.threads.iter().flat_map(|thread| section.ranks.iter().map(move |r| (thread, r)));
-        for (thread, rank) in own {
-            calls = section.calls_of(thread, rank).into_iter().fold(calls, u64::saturating_add);
-        }
+        calls = section.threads.iter().fold(calls, |sum, thread| sum.saturating_add(thread.lanes.calls));
         writer.section(&section).with_context(write)
     })?;
     let done = writer.finish().with_context(write)?;

@@ -91,6 +91,21 @@ fn what_is_odd_comes_back() {
 }
 
 #[test]
+fn each_call_of_a_series_of_polls_is_counted_or_it_is_said_that_it_is_not() {
+    let made = Made::of_lines(ODD);
+    let said = |words: &[&str]| String::from_utf8(made.run(words).stderr).unwrap();
+    let whole = said(&["-o", "whole.csv"]);
+    assert!(whole.starts_with("st-convert: 13 calls of 1 thread, some "), "{whole}");
+    let part = said(&["--until", "0.000000008", "-o", "part.csv"]);
+    assert!(part.starts_with("st-convert: 4 calls (a series of polls is one) of 1 thread"), "{part}");
+    lines_of(&made.path("app.st"), &made.path("app.jsonl"), &[]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_st-convert"));
+    command.current_dir(made.directory.path()).args(["app.jsonl", "-o", "back.st"]);
+    let back = String::from_utf8(command.output().unwrap().stderr).unwrap();
+    assert!(back.starts_with("st-convert: 13 calls of 1 rank, read from json"), "{back}");
+}
+
+#[test]
 fn ranks_that_are_chosen_come_back_as_those_that_they_are() {
     let made = kernel_of(Kernel::Stencil2d, 4);
     if !is_there(&made.run(&["--ranks", "1,3", "--strict", "-o", "round.otf2"])) {
@@ -108,4 +123,25 @@ fn ranks_that_are_chosen_come_back_as_those_that_they_are() {
     let back = calls("round.st");
     assert!(!back.is_empty() && calls("app.st") == back);
     assert_eq!(back.len(), told(&made, "round.st").iter().filter(|line| line.contains_key("call")).count());
+}
+
+#[test]
+fn more_ranks_than_files_can_be_open_go_there_and_back() {
+    let made = kernel_of(Kernel::Stencil1d, 64);
+    if !is_there(&made.run(&["-o", "round.otf2"])) {
+        return;
+    }
+    let few = |words: &str| {
+        let mut shell = Command::new("sh");
+        let line = format!("ulimit -n 32; exec \"$0\" -q {words}");
+        let output = shell
+            .current_dir(made.directory.path())
+            .args(["-c", &line, env!("CARGO_BIN_EXE_st-convert")])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    few("app.st -o few.otf2");
+    few("few.otf2 -o round.st");
+    assert_eq!(told(&made, "app.st"), told(&made, "round.st"));
 }
