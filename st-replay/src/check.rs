@@ -77,7 +77,7 @@ pub struct Verdict {
     pub failed: Option<String>,
     /// What is not found of the names of their call sites.
     pub unnamed: Vec<String>,
-    /// Calls seen.
+    /// Calls seen, of a series of polls each.
     pub calls: u64,
     /// Messages matched.
     pub messages: u64,

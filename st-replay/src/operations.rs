@@ -30,7 +30,7 @@ pub use operation::{End, Operation, OperationPart};
 /// What is known of a thread after the last call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Walked {
-    /// Number of events.
+    /// Number of calls, of a series of polls each.
     pub calls: u64,
     /// It came to `MPI_Finalize`.
     pub finalized: bool,
@@ -151,7 +151,7 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
                 }
             };
             let Some(event) = events.next_changed(scaled)? else { break };
-            walked.calls += 1;
+            walked.calls = walked.calls.saturating_add(event.calls());
             let Some(plan) = self.plans.get(event.sym as usize) else { continue };
             walked.unsure |= plan.unsure;
             self.teller.base = plan.base;

@@ -358,4 +358,6 @@ fn scaled_messages_are_checked_as_scaled() {
 fn a_verdict_counts_what_it_saw() {
     let v = verdict(2, "0 MPI_Send dest=1 tag=5\n1 MPI_Recv source=0 tag=5\n* MPI_Barrier", None);
     assert_eq!((v.calls, v.messages, v.channels, v.operations), (8, 1, 1, 3));
+    // Each call of a series of polls is one.
+    assert_eq!(verdict(1, "0 MPI_Iprobe source=0 tag=5 flag=0 times=7", None).calls, 7 + 2);
 }
