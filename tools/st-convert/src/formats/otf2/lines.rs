@@ -202,6 +202,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn more_texts_than_there_is_room_for_are_none() {
+        let (names, known) = (HashMap::default(), HashMap::default());
+        let bytes = MOST - 2 * EACH - 4;
+        let mut lines =
+            Lines { is_whole: true, bytes, texts: HashMap::default(), names, known, key: Vec::new() };
+        assert_eq!(["ab", "cd", "ab"].map(|text| lines.text(text.into())), [Some(0), Some(1), Some(0)]);
+        assert!(lines.is_whole());
+        assert_eq!(lines.text("e".into()), None);
+        assert!(!lines.is_whole() && lines.texts() == ["ab", "cd"]);
+    }
+
+    #[test]
     fn pieces_make_the_text_again() {
         let text = "äöü€".repeat(PIECE);
         let all: Vec<&str> = pieces(&text).collect();
