@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::Result;
 use st_cli::options::{StreamIn, Talk};
 use st_cli::{Whole, each_section};
-use st_match::volume::Graphs;
 use st_model::section::Section;
 
 use crate::profile::Profile;
@@ -35,17 +34,15 @@ pub(crate) fn profiled(
 ) -> Result<(Whole, Vec<(Section, Profile)>)> {
     let (mut sections, budget) = (Vec::new(), input.steps.budget());
     let whole = each_section(paths, &input.shown(NAME, talk), |_, section| {
-        if budget.spend_reading(&section).is_ok() {
+        if Profile::pay(&section, &budget).is_ok() {
             sections.push(section);
         }
         Ok(())
     })?;
     budget.check()?;
     whole.remark(NAME, talk);
-    let graphs = Graphs::of(&sections)?;
-    let profile = |section| Ok((Profile::of(&section, &graphs)?, section));
-    let profiled: Result<Vec<_>> = sections.into_iter().map(|s| profile(s).map(|(p, s)| (s, p))).collect();
-    Ok((whole, profiled?))
+    let profiles = Profile::of_all(&sections, &budget)?;
+    Ok((whole, sections.into_iter().zip(profiles).collect()))
 }
 
 /// Reads a trace and its sections, and says what is missing.

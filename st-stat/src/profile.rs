@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use st_match::volume::{Graphs, Places, Side, Volumes};
+use anyhow::Result;
+use st_match::volume::{Alike, Graphs, Moved, Places, Side, Volumes};
 use st_model::calls::CallTable;
 use st_model::frequencies::Frequencies;
 use st_model::paused::{self, Pauses};
 use st_model::project::Error;
 use st_model::rank_times::{RankTime, TimeSum};
 use st_model::section::{Form, NO_SYM, PathSketch, Section, SlotStreams, Thread};
+use st_model::steps::{Budget, Exceeded};
 
 use crate::exact;
 
@@ -79,34 +81,71 @@ pub struct Profile {
 type Drawn = [Side; 2];
 
 impl Profile {
-    /// Reads a section. *Cost:* O(calls), for bytes depend on every call's parameters; times come from the sketches, or from exact times where merging has kept less than these.
+    /// Takes what going through the calls of a section takes, where [`Profile::of_all`] does that.
     ///
     /// # Errors
     ///
-    /// If a rank cannot be read back.
-    pub fn of(section: &Section, graphs: &Graphs) -> Result<Self, Error> {
-        let mut p = Self { symbols: vec![SymTotals::default(); section.symbols.len()], ranks: Vec::new() };
-        let mut drawn = vec![vec![Drawn::default(); section.symbols.len()]; section.threads.len()];
-        let pauses = section.symbols.iter().any(paused::may_pause);
-        let told = |t: &Thread| exact::tells_ranks(t) || (pauses && exact::is_exact(t));
-        let timed = section.threads.first().is_some_and(told);
-        for rank in section.ranks.iter() {
-            let mut totals = RankTotals { rank, ..RankTotals::default() };
-            let mut volumes = Volumes::new(section, rank, graphs);
-            for (thread, drawn) in drawn.iter_mut().enumerate() {
-                let time = (timed && thread == 0).then(TimeSum::default);
-                p.read(section, thread, time, &mut volumes, &mut totals, drawn)?;
+    /// If that is more than is left.
+    pub fn pay(section: &Section, budget: &Budget) -> Result<(), Exceeded> {
+        if folded(section).is_some() { budget.check() } else { budget.spend_reading(section) }
+    }
+
+    /// Those of all sections of a trace, which have been paid for. *Cost:* by what they store, or O(calls) where the order of calls
+    /// tells more: of ranks whose exact times say more than is kept of these, and where bytes depend on it ([`Moved`]). Times
+    /// come from the sketches, or from exact times where merging has kept less than these.
+    ///
+    /// # Errors
+    ///
+    /// If a rank cannot be read back, or what is stored repeats too late for the budget.
+    pub fn of_all(sections: &[Section], budget: &Budget) -> Result<Vec<Self>> {
+        let graphs = Graphs::of(sections.iter().filter(|section| folded(section).is_none()))?;
+        let all = sections.iter().map(|section| section.ranks.len()).fold(0, u64::saturating_add);
+        let mut done = 0;
+        let of = |section: &Section| {
+            let mut p =
+                Self { symbols: vec![SymTotals::default(); section.symbols.len()], ranks: Vec::new() };
+            let mut drawn = vec![vec![Drawn::default(); section.symbols.len()]; section.threads.len()];
+            let (moved, timed) = (folded(section), times_tell(section));
+            for rank in section.ranks.iter() {
+                done += 1;
+                let mut totals = RankTotals { rank, ..RankTotals::default() };
+                if let Some(moved) = &moved {
+                    let add = |alike: Alike<'_>| p.add(&mut totals, &mut drawn, alike);
+                    moved.each(rank, budget, add).map_err(|why| why.of_part(done, all))?;
+                    p.ranks.push(totals);
+                    continue;
+                }
+                let mut volumes = Volumes::new(section, rank, &graphs);
+                for thread in 0..section.threads.len() {
+                    let time = (timed && thread == 0).then(TimeSum::default);
+                    p.read(section, thread, time, &mut volumes, &mut totals, &mut drawn)?;
+                }
+                p.ranks.push(totals);
             }
-            p.ranks.push(totals);
+            for (thread, drawn) in section.threads.iter().zip(&drawn) {
+                p.total(section, thread, drawn);
+            }
+            for (thread, of) in section.threads.iter().enumerate() {
+                let pauses = Pauses::of(section, of);
+                exact::sketches(section, thread)?.iter().for_each(|sketch| p.time(sketch, &pauses));
+            }
+            Ok(p)
+        };
+        sections.iter().map(of).collect()
+    }
+
+    /// Adds what some calls move.
+    fn add(&mut self, totals: &mut RankTotals, drawn: &mut [Vec<Drawn>], alike: Alike<'_>) {
+        let Alike { thread, sym, volume, times, calls } = alike;
+        let of = &mut self.symbols[sym as usize].calls;
+        *of = of.saturating_add(calls);
+        totals.calls = totals.calls.saturating_add(calls);
+        for (i, side) in [volume.sent, volume.received].into_iter().enumerate() {
+            let all = side.in_all(times);
+            drawn[thread][sym as usize][i] += all;
+            totals.bytes[i] = totals.bytes[i].saturating_add(all.bytes);
         }
-        for (thread, drawn) in section.threads.iter().zip(&drawn) {
-            p.total(section, thread, drawn);
-        }
-        for (thread, of) in section.threads.iter().enumerate() {
-            let pauses = Pauses::of(section, of);
-            exact::sketches(section, thread)?.iter().for_each(|sketch| p.time(sketch, &pauses));
-        }
-        Ok(p)
+        totals.neighbours.extend(volume.partners.iter().map(|(rank, _)| *rank));
     }
 
     fn read(
@@ -116,7 +155,7 @@ impl Profile {
         mut time: Option<TimeSum>,
         volumes: &mut Volumes<'_>,
         totals: &mut RankTotals,
-        drawn: &mut [Drawn],
+        drawn: &mut [Vec<Drawn>],
     ) -> Result<(), Error> {
         let Some(mut events) = section.events(thread, totals.rank) else { return Ok(()) };
         if time.is_some() {
@@ -126,16 +165,9 @@ impl Profile {
             if let Some(time) = &mut time {
                 time.add(&event, event.times);
             }
-            let sym = event.sym;
-            self.symbols[sym as usize].calls += event.calls();
-            totals.calls += event.calls();
-            let volume = volumes.next_event(&event);
-            let sides = [volume.sent, volume.received];
-            for (i, side) in sides.into_iter().enumerate() {
-                drawn[sym as usize][i] += side;
-                totals.bytes[i] = totals.bytes[i].saturating_add(side.bytes);
-            }
-            totals.neighbours.extend(volume.partners.iter().map(|(rank, _)| *rank));
+            let (sym, calls) = (event.sym, event.calls());
+            let alike = Alike { thread, sym, volume: volumes.next_event(&event), times: 1, calls };
+            self.add(totals, drawn, alike);
         }
         totals.time = totals.time.or_else(|| time?.of(section, totals.rank));
         Ok(())
@@ -174,6 +206,18 @@ impl Profile {
     pub fn calls(&self) -> u64 {
         self.symbols.iter().map(|s| s.calls).sum()
     }
+}
+
+/// The calls of a section, if what they come to is known without going through them.
+fn folded(section: &Section) -> Option<Moved<'_>> {
+    if times_tell(section) { None } else { Moved::of(section) }
+}
+
+/// Whether exact times of calls say what is kept less well of each rank.
+fn times_tell(section: &Section) -> bool {
+    let pauses = section.symbols.iter().any(paused::may_pause);
+    let told = |t: &Thread| exact::tells_ranks(t) || (pauses && exact::is_exact(t));
+    section.threads.first().is_some_and(told)
 }
 
 /// What the histogram of a slot adds up to, if it is one.

@@ -16,6 +16,7 @@ use st_model::section::{Section, Sym};
 use st_model::steps::Budget;
 
 use crate::Unknown;
+use crate::balance;
 use crate::communication::{Communication, End, Left, Listener};
 use crate::graph::{Barriers, Matcher, OpenEnd};
 use crate::standing::{Scope, Standing};
@@ -113,7 +114,7 @@ fn row(section: &Section, sym: Sym) -> Option<&'static Row> {
 
 impl Leaks {
     /// Looks for requests and objects. *Cost:* for objects by what is stored; for requests by the calls of ranks that make
-    /// some, for it is their order that tells which is completed.
+    /// some, where not as many complete: it is their order that tells which does.
     ///
     /// # Errors
     ///
@@ -140,12 +141,16 @@ impl Leaks {
         Ok(all)
     }
 
-    /// Looks for messages of which one end is not there, if the trace holds all ranks.
+    /// Looks for messages of which one end is not there, if the trace holds all ranks. *Cost:* by what is stored where as many
+    /// are received as are sent and no receive is open to several; else by the calls.
     ///
     /// # Errors
     ///
     /// As [`Leaks::of`].
     pub fn add_unmatched(&mut self, sections: &[Section], budget: &Budget) -> Result<(), Unknown> {
+        if balance::meet_all(sections, &Budget::new(budget.left())) {
+            return Ok(());
+        }
         let mut matcher = Matcher::within(Barriers::default(), budget.clone());
         budget.spend_all(sections, None, 2)?;
         sections.iter().try_for_each(|section| matcher.add(section))?;
@@ -180,6 +185,9 @@ impl Leaks {
         let made = |(sym, calls): (Sym, u64)| calls > 0 && row(section, sym).is_some_and(makes_request);
         let mut threads = section.threads.iter().filter(|t| t.ranks.contains(rank));
         if !threads.any(|t| (0..).zip(section.calls_of(t, rank)).any(made)) {
+            return Ok(());
+        }
+        if balance::completes_all(section, rank) {
             return Ok(());
         }
         budget.spend(section, Some(&RankList::single(rank)), 1)?;

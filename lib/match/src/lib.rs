@@ -3,6 +3,7 @@
 //! is what its calls carry, [`leaks`] what is left at its end, [`wildcards`] what receives got that name no sender or
 //! tag, and [`lookahead`] says it where they are posted.
 
+mod balance;
 mod channel;
 pub mod communication;
 pub mod fifo;

@@ -9,10 +9,12 @@
 
 mod flows;
 mod graphs;
+mod moved;
 mod places;
 
 pub use flows::{Flow, Flows, each_sent, flows};
 pub use graphs::Graphs;
+pub use moved::{Alike, Moved};
 pub use places::{Amount, Places};
 
 use st_model::num::{Exact, narrow, saturate};
@@ -57,6 +59,12 @@ impl Side {
     /// The same for each of so many partners, whose values are one.
     fn times(self, n: u64) -> Self {
         Self { bytes: self.bytes.saturating_mul(n.into()), ..self }
+    }
+    /// What so many such calls move.
+    #[must_use]
+    pub fn in_all(self, calls: u64) -> Self {
+        let all = |n: u128| n.saturating_mul(calls.into());
+        Self { bytes: all(self.bytes), values: all(self.values) }
     }
     fn without(self, other: Self) -> Self {
         Self { bytes: self.bytes.saturating_sub(other.bytes), ..self }

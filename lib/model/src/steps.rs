@@ -8,7 +8,7 @@ use crate::ints::{Cursor, Sealed, Together};
 use crate::num::{Exact, saturate};
 use crate::project::stream;
 use crate::ranklist::RankList;
-use crate::section::{Elastic, Section, SlotStreams, Thread};
+use crate::section::{Elastic, Section, SlotStreams, Sym, Thread};
 use crate::tree::Item;
 
 /// Elements of lists that take as long as a call.
@@ -302,6 +302,17 @@ impl Section {
     pub fn calls_of(&self, thread: &Thread, rank: u32) -> Vec<u64> {
         let mut looks = MOST;
         self.reckon(thread, rank, &mut looks).calls
+    }
+
+    /// How many elements the lists of a slot have in all calls of a symbol that a rank's thread makes so often, if it has any;
+    /// `u64::MAX` where lengths follow no pattern for longer than anybody waits.
+    #[must_use]
+    pub fn elements_of(&self, thread: &Thread, rank: u32, (sym, slot): (Sym, u8), calls: u64) -> u64 {
+        let classes: Vec<Option<usize>> = self.partitions.iter().map(|p| p.class_of(rank)).collect();
+        let streams = thread.params.get(sym as usize).and_then(|slots| slots.get(usize::from(slot)));
+        let lens = streams.and_then(|streams| streams.lens.as_ref());
+        let mut looks = MOST;
+        lens.map_or(0, |lens| sum(stream(lens, &classes), calls, &mut looks))
     }
 
     /// How often each node of a thread's tree runs on a rank in all, in the order of the nodes; `u64::MAX` where counts follow no

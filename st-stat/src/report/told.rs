@@ -5,7 +5,6 @@ use st_cli::counted;
 use st_cli::options::Steps;
 use st_explain::{Analysis, Finding, Stay};
 use st_match::Unknown;
-use st_match::volume::Graphs;
 use st_model::num::{narrow, saturate};
 use st_model::section::Section;
 use st_model::sites::CallSites;
@@ -80,9 +79,13 @@ pub(super) fn unless_too_long<T>(
 }
 
 fn profiles(sections: &[Section], steps: &Steps) -> Result<Vec<Profile>> {
-    steps.budget().spend_all(sections, None, 1)?;
-    let graphs = Graphs::of(sections)?;
-    sections.iter().map(|section| Ok(Profile::of(section, &graphs)?)).collect()
+    let budget = steps.budget();
+    for section in sections {
+        // What all take is counted before it is refused.
+        let _ = Profile::pay(section, &budget);
+    }
+    budget.check()?;
+    Profile::of_all(sections, &budget)
 }
 
 impl Told {

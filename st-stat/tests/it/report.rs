@@ -472,7 +472,11 @@ fn windows_that_the_run_does_not_have_are_refused() {
 
 #[test]
 fn calls_that_take_too_many_steps_are_left_out_and_said_to_be() {
-    let page = report(untimed(kernel(Kernel::Stencil2d, 4, 200)), &["--max-steps", "6000"]);
+    let mut rank = Rank::new(0, 2);
+    // What a persistent request moves is told by the calls in their order.
+    rank.call("MPI_Send_init", "begin", &[3, 0, 1, 7, 0, 0], (0, 10));
+    (0..60_000).for_each(|_| rank.call("MPI_Barrier", "step", &[0], (20, 30)));
+    let page = report(untimed(vec![rank.finish("host")]), &["--max-steps", "6000"]);
     assert!(page["sites"].is_null(), "{}", page["sites"]);
     let lacks = page["lacks"].as_array().unwrap();
     assert!(

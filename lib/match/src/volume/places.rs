@@ -141,6 +141,21 @@ impl Places {
         })
     }
 
+    /// Whether a slot says how much a call moves, or whom to, by itself: what others say of requests is not looked at.
+    #[must_use]
+    pub fn tells(&self, slot: usize) -> bool {
+        let Ok(slot) = u8::try_from(slot) else { return false };
+        let [send, receive] = self.amounts;
+        let amounts = [send.count, send.datatype, receive.count, receive.datatype];
+        let others =
+            [self.partitions, self.peer, self.source, self.root, self.inplace, self.comm, self.win, self.op];
+        let bytes = slot == self.bytes && slot != ABSENT;
+        bytes
+            || (self.kind != Kind::Complete
+                && slot != ABSENT
+                && [&amounts[..], &others].concat().contains(&slot))
+    }
+
     /// Slots whose values the bytes sent and received are reckoned from, by name; of a slot that is a histogram the sum is
     /// known exactly.
     #[must_use]

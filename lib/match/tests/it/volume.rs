@@ -1,11 +1,14 @@
 //! Bytes that calls send and receive, by hand: what the ways of recording do not make.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use st_capture::record::{Options, RankRecorder};
-use st_match::volume::{Graphs, Volumes};
+use st_match::volume::{Alike, Graphs, Moved, Volume, Volumes};
 use st_model::calls::CallTable;
 use st_model::objects::{Comm, Type};
 use st_model::ranks::RankSeq;
 use st_model::section::Section;
+use st_model::steps::Budget;
 use st_model::values::{NONE, PROC_NULL};
 
 /// Rank 1 of four that makes these calls, each with an error class.
@@ -112,4 +115,54 @@ fn what_an_exchange_that_begins_receives_is_counted_once() {
     let calls =
         [("MPI_Isendrecv", &exchange[..], 0), ("MPI_Irecv", &receive[..], 0), ("MPI_Waitall", &wait[..], 0)];
     assert_eq!(moved(&calls), [(12, 16), (0, 0), (0, 16)]);
+}
+
+/// Events, calls, bytes sent and received, and whom to, by symbol.
+type Sums = BTreeMap<u32, (u64, u64, u128, u128, BTreeSet<u32>)>;
+
+#[test]
+fn what_is_added_up_without_order_is_what_the_calls_move_one_by_one() {
+    let send = |n| [n, 0, 2, n % 3, 0];
+    let receive = [10, 0, 2, 7, 0, NONE, NONE, 40];
+    // n, requests, completed, source, tag, bytes; of a test: requests, flag, the same, and how often it came to nothing
+    let wait = [2, 2, 3, 4, 2, 0, 1, 2, 2, 3, 2, 7, 7, 2, 40, 80];
+    let test = [1, 3, 0, 0, 0, 0, 0, 9];
+    // inplace count type op comm
+    let sum = [0, 5, 1, 0, 0];
+    let sends = [send(1), send(2), send(3)];
+    let mut calls: Vec<(&str, &[i64], u32)> = Vec::new();
+    for _ in 0..50 {
+        calls.extend(sends.iter().map(|words| ("MPI_Send", &words[..], 0)));
+        calls.extend([("MPI_Recv", &receive[..], 0), ("MPI_Recv", &receive, 15), ("MPI_Send", &sends[0], 9)]);
+        calls.extend([("MPI_Test", &test[..], 0), ("MPI_Waitall", &wait, 0), ("MPI_Allreduce", &sum, 0)]);
+        calls.push(("MPI_Barrier", &[0], 0));
+    }
+    let section = rank(&calls);
+    let graphs = Graphs::default();
+    let mut volumes = Volumes::new(&section, 1, &graphs);
+    let (mut one_by_one, mut together, mut turns) = (Sums::new(), Sums::new(), 0);
+    let add = |sums: &mut Sums, sym, volume: &Volume, times: u64, calls: u64| {
+        let sum = sums.entry(sym).or_default();
+        sum.0 += times;
+        sum.1 += calls;
+        sum.2 += volume.sent.in_all(times).bytes;
+        sum.3 += volume.received.in_all(times).bytes;
+        sum.4.extend(volume.partners.iter().map(|(rank, _)| *rank));
+    };
+    let mut events = section.events(0, 1).unwrap();
+    while let Some(event) = events.next_event().unwrap() {
+        add(&mut one_by_one, event.sym, volumes.next_event(&event), 1, event.calls());
+    }
+    let moved = Moved::of(&section).unwrap();
+    let told = |alike: Alike<'_>| {
+        turns += 1;
+        add(&mut together, alike.sym, alike.volume, alike.times, alike.calls);
+    };
+    moved.each(1, &Budget::default(), told).unwrap();
+    assert_eq!(together, one_by_one);
+    assert!(turns < 60, "{turns} of {} calls", calls.len());
+    // count type dest tag comm request: what it moves is known where it is started.
+    assert!(Moved::of(&rank(&[("MPI_Send_init", &[3, 0, 2, 7, 0, 1], 0)])).is_none());
+    // What an exchange that begins receives is not to be counted again where it is completed.
+    assert!(Moved::of(&rank(&[("MPI_Isendrecv", &[3, 0, 2, 7, 4, 0, 2, 7, 0, 5], 0)])).is_none());
 }
