@@ -1,5 +1,7 @@
 //! Reading a trace, and what is asked for of it.
 
+use std::error::Error;
+use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -33,6 +35,22 @@ pub(crate) fn count(budget: &Budget, section: &Section, ranks: Option<&RankList>
     budget.spend_threads(section, ranks).and(calls)
 }
 
+/// The calls that are asked for are too many.
+#[derive(Debug)]
+pub(crate) struct TooMany {
+    exceeded: Exceeded,
+    /// Whether some have exact times.
+    pub(crate) timed: bool,
+}
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; some ranks take less (--ranks), and st-stat report shows all", self.exceeded)
+    }
+}
+
+impl Error for TooMany {}
+
 /// What is read, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
@@ -65,11 +83,12 @@ impl Input {
         asked: Option<&Selection>,
     ) -> Result<Trace> {
         let ranks = asked.and_then(|asked| asked.ranks.as_ref());
-        let (mut sections, mut zero) = (Vec::new(), None::<i64>);
+        let (mut sections, mut zero, mut timed) = (Vec::new(), None::<i64>, false);
         let budget = steps.map(Steps::budget);
         let mut strangers = Strangers::default();
         let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, mut section| {
             strangers.number(&mut section);
+            timed |= section.has_times();
             if budget.as_ref().is_some_and(|budget| count(budget, &section, ranks).is_err()) {
                 return Ok(());
             }
@@ -78,7 +97,7 @@ impl Input {
             sections.push(section);
             Ok(())
         })?;
-        budget.as_ref().map_or(Ok(()), Budget::check)?;
+        budget.as_ref().map_or(Ok(()), Budget::check).map_err(|exceeded| TooMany { exceeded, timed })?;
         whole.remark(tool, &self.talk);
         if let Some(missing) = asked.map_or(Ok(None), |asked| asked.missing(&whole.ranks))? {
             self.talk.warn(tool, missing);

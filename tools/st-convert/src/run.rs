@@ -17,7 +17,7 @@ use crate::format::{Format, FormatKind, Summary};
 use crate::formats;
 use crate::groups::Groups;
 use crate::import;
-use crate::input::Input;
+use crate::input::{Input, TooMany};
 use crate::level::Level;
 use crate::losses::Losses;
 use crate::phases::{Handed, phases};
@@ -146,8 +146,14 @@ fn inputs(kind: &FormatKind, args: &Args) -> Vec<Input> {
 
 /// Reads a trace, and says how much of it is written.
 fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
-    let mut trace = input.read(NAME, Some(&args.input.steps), Some(&args.selection()))?;
-    let named = input.named();
+    let (read, named) = (input.read(NAME, Some(&args.input.steps), Some(&args.selection())), input.named());
+    let mut trace = match (read, needing_times(kind, args)) {
+        // More steps would not help.
+        (Err(e), Some(what)) if e.downcast_ref().is_some_and(|many: &TooMany| !many.timed) => {
+            bail!(UsageError(format!("{named}: {LACK}, which {what} needs: {HOW}")))
+        }
+        (read, _) => read?,
+    };
     if args.waits && !trace.is_timed() {
         bail!(UsageError(format!("{named}: {LACK}, which --waits needs: {HOW}")));
     }
@@ -236,17 +242,22 @@ fn chosen(args: &Args, output: &Path) -> Result<&'static FormatKind> {
     Ok(kind)
 }
 
+/// What it is that exact times are needed for, if they are.
+fn needing_times(kind: &FormatKind, args: &Args) -> Option<String> {
+    if level(kind, args) == Level::Phases {
+        return Some(format!("--level {}", Level::Phases.name()));
+    }
+    kind.needs_times.then(|| kind.name.to_owned())
+}
+
 /// Refuses a trace without the times that are needed.
 fn check_times(trace: &Trace, kind: &FormatKind, named: &str, args: &Args) -> Result<()> {
     if trace.is_timed() {
         return Ok(());
     }
     let lack = format!("{named}: {LACK}");
-    if level(kind, args) == Level::Phases {
-        bail!(UsageError(format!("{lack}, which --level {} needs: {HOW}", Level::Phases.name())));
-    }
-    if kind.needs_times {
-        bail!(UsageError(format!("{lack}, which {} needs: {HOW}", kind.name)));
+    if let Some(what) = needing_times(kind, args) {
+        bail!(UsageError(format!("{lack}, which {what} needs: {HOW}")));
     }
     // What is asked for by times is refused.
     if args.selection().needs_times() {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::common::kernel;
+use crate::common::{Made, kernel};
 use st_kernels::Kernel;
 
 const NAMES: [&str; 8] = ["a.pftrace", "a.json", "a.csv", "a.parquet", "a.arrow", "a.ti", "a.goal", "a.prv"];
@@ -56,5 +56,15 @@ fn a_call_that_is_handed_on_is_two_steps() {
     let said = String::from_utf8_lossy(&output.stderr);
     // And each of the four threads is 128.
     let steps: u64 = made.sections.iter().map(|section| 2 * section.steps(None) + 128).sum();
-    assert!(said.contains(&format!(" {steps} steps or more")), "{said}");
+    assert!(said.contains(&format!(" {steps} steps or more")) && said.contains("--ranks"), "{said}");
+}
+
+#[test]
+fn that_times_are_not_there_is_said_before_more_steps_are_advised() {
+    let mut sections = kernel(Kernel::Stencil1d).sections;
+    sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|t| t.columns.clear());
+    let output = Made::of(sections).run(&["--max-steps", "1", "-o", "a.otf2"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let times = said.contains("exact times") && !said.contains("--max-steps");
+    assert!(output.status.code() == Some(2) && times, "{said}");
 }
