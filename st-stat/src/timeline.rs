@@ -4,7 +4,7 @@ pub(crate) mod drawn;
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use st_cli::{Finished, Output, Screen, Status};
 use st_explain::analyse_all;
 use st_model::num::{float, narrow, saturate};
@@ -13,9 +13,11 @@ use crate::args::{PAPER, RanksBy, TimelineArgs};
 use crate::clusters;
 use crate::explain::{Explained, rank_cell};
 use crate::figure::{self, Figure, PICTURE, not_called_a_trace};
+use crate::input::Lacking;
 use crate::levels::{self, Levels, Most, Rows};
 use crate::rank_groups::RankGroups;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
+use crate::untimed::{NO_TIMES, without};
 use crate::window;
 
 /// Characters that what a row is called has at most.
@@ -30,10 +32,16 @@ const MPI: char = '-';
 const WAITS: [(char, &str); levels::KINDS] =
     [('s', "late sender"), ('r', "late receiver"), ('c', "collective"), ('w', "window")];
 
+/// What tells of a run without exact times.
+const INSTEAD: &str = "without these, st-stat at says where ranks were by mean times, and st-stat report shows what they do in all";
+
 /// `st-stat timeline`.
 pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let explained = Explained::measured(&args.of, analyse_all)?;
-    let analysis = explained.known()?;
+    let Some(analysis) = &explained.analysis else {
+        let lack = without(NO_TIMES, &explained.whole.header);
+        bail!(Lacking(format!("{lack}; {INSTEAD}")));
+    };
     let (origin, windows) = window::asked(&explained, args.window.as_slice())?;
     let window = windows.first().copied();
     let origin = origin.saturating_add(window.map_or(0, |(from, _)| from));

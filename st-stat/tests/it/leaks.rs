@@ -238,6 +238,25 @@ fn planted_leaks_are_named_with_their_places() {
     assert_eq!(printed(planted(), &["why"]).matches("leak: ").count(), 2);
 }
 
+/// As many are received as are sent, and every request completes.
+#[test]
+fn a_message_with_another_tag_is_left() {
+    let ranks = [0, 1].map(|me| {
+        let mut r = Rank::new(me, 2);
+        for tag in [7, 7, 7 + int(usize::from(me == 0))] {
+            match me {
+                0 => r.call(names::MPI_Send, "here", &[1, 0, 1, tag, 0], (0, 0)),
+                _ => r.call(names::MPI_Recv, "there", &[1, 0, 0, tag, 0, NONE, NONE, 1], (0, 0)),
+            }
+        }
+        r.finish("host")
+    });
+    let mut leaks = Leaks::of(&ranks, &Budget::default()).unwrap();
+    leaks.add_unmatched(&ranks, &Budget::default()).unwrap();
+    let left = leaks.left.into_iter().map(|((what, ..), of)| (what, of)).collect::<Vec<_>>();
+    assert_eq!(left, [(What::Send, [(0, 1)].into()), (What::Receive, [(1, 1)].into())]);
+}
+
 #[test]
 fn ranks_that_ended_early_leave_nothing() {
     let mut sections = planted();

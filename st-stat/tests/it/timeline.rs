@@ -153,7 +153,8 @@ fn it_fits_the_screen_and_needs_times() {
     let text = printed(program(), &["timeline"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let error = tried(untimed(program()), &["timeline"]).unwrap_err();
-    assert!(format!("{error:#}").contains("no exact times"), "{error:#}");
+    let said = format!("{error:#}");
+    assert!(said.contains("no exact times") && said.contains("st-stat at "), "{said}");
 }
 
 #[test]
