@@ -9,6 +9,8 @@ const LONGEST: u64 = 2048;
 const KEPT: usize = 4096;
 /// A period has to go on for so long at least: what comes two or three times is mostly part of something longer.
 const LEAST: u64 = 4;
+/// Pairs of symbols whose latest place is kept, by hash.
+const PAIRS: usize = 4096;
 /// Longest pause after a period that did not come again, in symbols.
 const LONGEST_PAUSE: u64 = 1 << 12;
 
@@ -21,6 +23,8 @@ pub(super) struct Finder {
     at: u64,
     /// Number after each symbol's latest, by symbol; 0: it has not come.
     after: Vec<u64>,
+    /// The same of a symbol and the one before it, by hash: of a loop in which every symbol comes several times pairs tell the period.
+    after_pair: Vec<u64>,
     /// The last `run` symbols are those that came a period before.
     period: u64,
     run: u64,
@@ -42,8 +46,9 @@ impl Finder {
         if self.period > 0 && self.before(self.period) == sym {
             self.run += 1;
         } else {
-            let since = self.at + 1 - self.after[i];
-            let found = self.after[i] > 0 && since <= LONGEST;
+            let after = self.pair_before(sym).unwrap_or(self.after[i]);
+            let since = self.at + 1 - after;
+            let found = after > 0 && since <= LONGEST;
             (self.period, self.run) = if found { (since, 1) } else { (0, 0) };
         }
         self.take(sym);
@@ -73,7 +78,25 @@ impl Finder {
         self.from = self.at + self.pause;
     }
 
+    /// Number after a symbol's latest that came after the symbol which has come last, if that is known.
+    #[inline]
+    fn pair_before(&self, sym: Sym) -> Option<u64> {
+        let last = self.before(1);
+        let after = *self.after_pair.get(pair(last, sym))?;
+        let ago = self.at + 1 - after;
+        // Another pair may have the hash.
+        (after > 1 && ago <= LONGEST && self.before(ago) == sym && self.before(ago + 1) == last)
+            .then_some(after)
+    }
+
     fn take(&mut self, sym: Sym) {
+        if self.after_pair.is_empty() {
+            self.after_pair.resize(PAIRS, 0);
+        }
+        let last = self.before(1);
+        if let Some(after) = self.after_pair.get_mut(pair(last, sym)) {
+            *after = self.at + 1;
+        }
         let place = (self.at % KEPT as u64).to_usize();
         if self.latest.len() <= place {
             self.latest.resize(place + 1, NO_SYM);
@@ -98,6 +121,13 @@ impl Finder {
     }
 }
 
+/// Where a symbol after another one has its place.
+#[inline]
+fn pair(last: Sym, sym: Sym) -> usize {
+    (last.wrapping_mul(0x9E37_79B1).rotate_left(15) ^ sym).wrapping_mul(0x85EB_CA6B).to_usize() >> 20
+        & (PAIRS - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,9 +142,15 @@ mod tests {
     #[test]
     fn the_outer_loop_is_found() {
         let step = [1, 1, 1, 1, 2, 2, 2, 2, 3];
-        assert_eq!(found(step.repeat(4)), Some((9, 26)));
+        assert_eq!(found(step.repeat(4)), Some((9, 22)));
         assert_eq!(found([1, 2, 3].repeat(4)), Some((3, 7)));
         assert_eq!(found([1, 2, 1, 3].repeat(4)), Some((4, 9)));
+    }
+
+    /// Of symbols that all come several times in a round the latest one is never a round ago.
+    #[test]
+    fn a_loop_without_a_symbol_of_its_own_is_found() {
+        assert_eq!(found([1, 1, 2, 1, 2, 2].repeat(4)), Some((6, 13)));
     }
 
     #[test]
