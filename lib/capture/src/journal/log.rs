@@ -148,7 +148,9 @@ impl LogWriter {
         }
         for site in from.sites..r.sites.sites().len() {
             put_u64(out, SITE);
-            put_site(out, &r.sites, site, &[]);
+            // Sites that come after each other mostly share their outer frames.
+            let before = site.checked_sub(1).and_then(|before| r.sites.sites().get(before));
+            put_site(out, &r.sites, site, before.map_or(&[], |s| &s.frames));
         }
         let rank = r.rank();
         put_objects(out, COMM, &r.objects.comms.entries()[from.comms..], rank);

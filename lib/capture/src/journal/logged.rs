@@ -171,7 +171,8 @@ pub(super) fn get_definition(tag: u64, src: &mut &[u8], r: &mut RankRecorder) ->
             r.sites.module(st_model::sites::Module { path, build_id });
         }
         SITE => {
-            let site = get_site(src, &r.sites, &mut Vec::new())?;
+            let mut before = r.sites.sites().last().map_or_else(Vec::new, |s| s.frames.clone());
+            let site = get_site(src, &r.sites, &mut before)?;
             r.sites.insert(site);
         }
         SYMBOL => {

@@ -28,8 +28,9 @@ use st_stream::{Trace, WriteOptions};
 
 /// First bytes of a journal.
 pub const MAGIC: [u8; 8] = *b"\x89stj\r\n\x1a\n";
-/// Version of the journal: readers refuse others. A journal is short-lived and read by the release that wrote it.
-pub const VERSION: u64 = 3;
+/// Version of the journal: readers refuse others, but for the one before, whose call sites share no frames. A journal is short-lived and
+/// read by the release that wrote it.
+pub const VERSION: u64 = 4;
 /// Bytes of the head, and alignment of regions.
 pub const PAGE: usize = 4096;
 /// Offsets in the head of the two regions' descriptors.

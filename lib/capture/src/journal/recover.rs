@@ -55,7 +55,7 @@ pub fn recover(journal: &[u8], times: impl Read, budget: &Budget) -> Result<Trac
         return Err(RecoverError::NotAJournal);
     }
     let version = number(journal, 8).unwrap_or(0);
-    if version != VERSION {
+    if !(VERSION - 1..=VERSION).contains(&version) {
         return Err(RecoverError::Version(version));
     }
     let mut regions: Vec<_> = REGIONS.iter().filter_map(|&at| Region::read(journal, at)).collect();

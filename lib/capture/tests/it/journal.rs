@@ -9,6 +9,7 @@ use st_model::columns::{Chunk, Column};
 use st_model::header::Header;
 use st_model::objects::Op;
 use st_model::section::{NO_SYM, Section};
+use st_model::sites::Frame;
 use st_model::steps::Budget;
 use st_stream::{ReadOptions, WriteOptions, Writer};
 
@@ -276,4 +277,21 @@ fn exact_times_of_another_run_are_not_taken() {
     for other in [of("another", 0), of("", 1)] {
         assert!(matches!(other, Err(RecoverError::OtherTimes)));
     }
+}
+
+#[test]
+fn a_site_takes_what_it_does_not_share_with_the_one_before() {
+    let mut r = RankRecorder::new(0, st_capture::record::Options::default());
+    let module = r.sites.module(st_model::sites::Module::default());
+    let mut define = |log: &mut LogWriter, inner: u64| {
+        let outer = (1..40).map(|i| i << 20);
+        let frames = std::iter::once(inner).chain(outer).map(|offset| Frame { module, offset }).collect();
+        r.site(CallId(20), frames);
+        let mut out = Vec::new();
+        log.define(&r, &mut out);
+        out.len()
+    };
+    let mut log = LogWriter::default();
+    assert!(define(&mut log, 1) > 39 * 3);
+    assert!(define(&mut log, 2) < 8);
 }
