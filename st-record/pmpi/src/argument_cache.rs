@@ -14,6 +14,7 @@
 //! ([`ArgumentCache::make_up`]).
 
 mod learn;
+mod stacks;
 
 pub(crate) use learn::Seen;
 
@@ -85,7 +86,10 @@ pub(crate) struct ExpectedCall<'a> {
 struct CachedCall {
     call: u16,
     site: u32,
-    proof: Proof,
+    /// The stack that it is expected by, and others that it has come by, of which the next one has not for longest.
+    stack: Stack,
+    others: Vec<Stack>,
+    next: usize,
     mark: Mark,
     sym: Sym,
     values: [i64; ARGUMENTS],
@@ -97,6 +101,9 @@ struct CachedCall {
     changed: Vec<u16>,
     effect: Effect,
 }
+
+/// A stack: the unwinder's number of it, and what proves it.
+type Stack = (u32, Proof);
 
 /// What a step does to requests, by their indices among those of the round.
 pub(crate) enum Effect {
@@ -188,7 +195,7 @@ impl ArgumentCache {
         }
         let step = self.steps.get_mut(self.at).filter(|s| s.call == call)?;
         // SAFETY: the caller's promise. On another thread the stack pointer is another.
-        if !unsafe { step.proof.holds(registers) } {
+        if !unsafe { step.stack.1.holds(registers) } {
             return None;
         }
         let same = match *inputs {
@@ -263,6 +270,7 @@ impl ArgumentCache {
     pub(crate) fn advance(&mut self) {
         if let Some(step) = self.steps.get_mut(self.at) {
             step.changed.clear();
+            step.turn();
         }
         self.at += 1;
         self.followed += 1;

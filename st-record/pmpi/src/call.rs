@@ -240,9 +240,12 @@ impl Expected {
             let Some(state) = state.as_deref_mut() else { return false };
             let clock = state.clock.reader();
             // SAFETY: the caller's promise; on another thread's stack the registers are others.
-            let Some((mark, site)) = (unsafe { state.cache.expects(id, &registers, inputs) }) else {
-                return true;
-            };
+            let expected = unsafe { state.cache.expects(id, &registers, inputs) }.or_else(|| {
+                let State { cache, threads, known_sites, .. } = state;
+                // SAFETY: as above. By value: the address of the registers is to be known to nobody, so that they need not be in memory.
+                unsafe { cache.expects_otherwise(id, registers, inputs, threads.first_mut(), known_sites) }
+            });
+            let Some((mark, site)) = expected else { return true };
             // A loop is followed on the first thread only.
             read(&mut CallEncoder::new(state, 0, CallId(id), site));
             begun = Some((clock, mark));

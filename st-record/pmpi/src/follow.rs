@@ -42,7 +42,8 @@ impl State {
         let (Some(proof), Some(effect)) = (proof, effect) else { return self.cache.begin_again(length) };
         let sym = self.symbol(event);
         let mark = self.mark(0, event.call, event.site);
-        let seen = Seen { call, site: event.site, proof, mark, sym };
+        let stack = (self.threads[0].stack, proof);
+        let seen = Seen { call, site: event.site, stack, mark, sym };
         self.cache.add(seen, inputs, &self.threads[0].words, effect, length);
     }
 

@@ -33,6 +33,7 @@ mod argument_cache;
 mod bindings;
 mod call;
 mod call_encoder;
+mod call_sites;
 mod clock;
 mod closed;
 mod comms;

@@ -44,6 +44,8 @@ pub(crate) struct Series {
     pub(crate) exit: i64,
     open: bool,
     stack: Option<SeriesStack>,
+    /// The unwinder's number of the stack that its last call has come by, if similar ones are taken for one.
+    from: u32,
 }
 
 /// Where the calls of a series come from, of this one or of one before.
@@ -107,6 +109,15 @@ impl Series {
             // SAFETY: the caller's promise.
             same && unsafe { stack.proof.holds(registers) }
         })
+    }
+
+    /// Takes the number of the stack that a call comes by: whether the last one has come by another.
+    pub(crate) fn moves(&mut self, from: u32) -> bool {
+        let moves = self.from != from;
+        if moves {
+            (self.from, self.stack) = (from, None);
+        }
+        moves
     }
 
     /// Remembers where its calls come from.

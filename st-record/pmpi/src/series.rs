@@ -8,7 +8,8 @@ use st_model::section::Sym;
 impl State {
     /// Takes a call that may be part of a series, if it is. One that always repeats, but that the loop in progress makes once here
     /// and has not made twice in a row for long, is none: it need not wait for what comes next, and the loop can be followed. So a
-    /// rare series of such a site may begin with one call that is an event of its own.
+    /// rare series of such a site may begin with one call that is an event of its own. Nor are such calls one that come by different
+    /// stacks which are one site only since they are similar: a loop that asks for the time before and after something can be followed.
     pub(crate) fn grow(&mut self, thread: usize, sym: Sym, event: &Event) -> bool {
         let t = &mut self.threads[thread];
         let repeats = event.error == 0 && (t.failed || event.repeat == Repeat::Always);
@@ -16,7 +17,8 @@ impl State {
         if !repeats {
             return false;
         }
-        if t.series.grow(sym, &t.words, event.enter, event.exit) {
+        let moves = event.repeat == Repeat::Always && !self.recorder.keeps_sites() && t.series.moves(t.stack);
+        if !moves && t.series.grow(sym, &t.words, event.enter, event.exit) {
             if event.repeat == Repeat::Always && t.series.times() == Some(2) {
                 self.several.entry(sym).or_default().again();
             }
@@ -28,7 +30,7 @@ impl State {
         self.flush(thread);
         let t = &mut self.threads[thread];
         if event.repeat == Repeat::Always {
-            if self.recorder.last_symbol(t.index) == Some(sym) {
+            if !moves && self.recorder.last_symbol(t.index) == Some(sym) {
                 self.several.entry(sym).or_default().again();
             } else if self.several.get(&sym).is_none_or(Several::is_single)
                 && self.recorder.expects(t.index, sym, &t.words)

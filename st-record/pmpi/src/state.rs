@@ -1,6 +1,7 @@
 //! The recorder's state: one per process, behind one lock.
 
 use crate::argument_cache::{ArgumentCache, ExpectedCall};
+use crate::call_sites::KnownSites;
 use crate::clock::Clock;
 use crate::comms::Comms;
 use crate::constants as k;
@@ -85,11 +86,8 @@ pub(crate) struct State {
     pub(crate) spare: Vec<Unwinder>,
     /// How often modules had been closed when stacks were looked up last.
     pub(crate) closed: u64,
-    /// Index in the recorder's table, by the unwinder's number; nothing if that is one for each function.
-    site_indices: Vec<u32>,
-    /// Index of the site that stands for it in calls of a function, by the unwinder's number, if similar ones are taken for one.
-    similar_sites: HashMap<(u32, CallId), u32, FixedState>,
-    /// By site, in that table: the function last called from it without error, and its symbol.
+    pub(crate) known_sites: KnownSites,
+    /// By site, in the recorder's table: the function last called from it without error, and its symbol.
     symbols: Vec<(CallId, Sym)>,
     /// Symbols of calls that always repeat and have been made several times in a row.
     pub(crate) several: HashMap<Sym, Several, FixedState>,
@@ -131,8 +129,7 @@ impl State {
             unknown_python: None,
             spare: Vec::new(),
             closed: 0,
-            site_indices: Vec::new(),
-            similar_sites: HashMap::default(),
+            known_sites: KnownSites::default(),
             symbols: Vec::new(),
             several: HashMap::default(),
         }
@@ -184,7 +181,7 @@ impl State {
         // SAFETY: the caller's promise.
         let known = self.threads[thread].unwinder.as_mut().and_then(|u| unsafe { u.known_site(registers) });
         match known {
-            Some(SiteId(id)) => self.site_of(id, call),
+            Some(SiteId(id)) => self.site_of(thread, id, call),
             None => {
                 let before = self.clock.now();
                 // SAFETY: the caller's promise.
@@ -206,43 +203,38 @@ impl State {
         // SAFETY: the caller's promise.
         let SiteId(id) = unsafe { unwinder.call_site(registers) };
         self.threads[thread].unwinder = Some(unwinder);
-        self.site_of(id, call)
+        self.site_of(thread, id, call)
     }
 
     /// Index of the site that the unwinder knows by a number: with frames of Python in the place of native ones, if these
     /// are wanted.
     #[inline]
-    fn site_of(&mut self, id: u32, call: CallId) -> u32 {
+    fn site_of(&mut self, thread: usize, id: u32, call: CallId) -> u32 {
+        self.threads[thread].stack = id;
         if self.settings.python
             && let Some(site) = self.python_site(id, call)
         {
             return site;
         }
-        match self.site_indices.get(id as usize) {
-            Some(&i) if i != u32::MAX => i,
-            _ => self.adopt(id, call),
+        match self.known_sites.last(id, call) {
+            Some(site) => site,
+            None => self.adopt(id, call),
         }
     }
 
     #[cold]
     fn adopt(&mut self, id: u32, call: CallId) -> u32 {
-        if let Some(&index) = self.similar_sites.get(&(id, call)) {
-            return index;
+        let exact = self.recorder.keeps_sites();
+        if let Some(site) = self.known_sites.get(id, call, exact) {
+            return site;
         }
         let table = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let frames = table.sites().get(id as usize).map(|s| &*s.frames).unwrap_or_default();
         let frames =
             frames.iter().map(|f| self.modules.stored(f, &table, &mut self.recorder.sites)).collect();
-        let index = self.recorder.site(call, frames);
-        if !self.recorder.keeps_sites() {
-            self.similar_sites.insert((id, call), index);
-            return index;
-        }
-        if self.site_indices.len() <= id as usize {
-            self.site_indices.resize(id as usize + 1, u32::MAX);
-        }
-        self.site_indices[id as usize] = index;
-        index
+        let site = self.recorder.site(call, frames);
+        self.known_sites.put(id, call, site, exact);
+        site
     }
 
     /// Records the thread's call, or counts it as one more of a series, which is recorded when that ends. Says whether it is.

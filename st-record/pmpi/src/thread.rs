@@ -14,6 +14,8 @@ pub(crate) struct Thread {
     pub(crate) index: usize,
     /// None once the thread has ended.
     pub(crate) unwinder: Option<Unwinder>,
+    /// The unwinder's number of the stack of the last call whose call site was looked up.
+    pub(crate) stack: u32,
     /// When its last recorded call ended, or it began, ns.
     pub(crate) exit: i64,
     /// The call whose inputs were read and that has not come back.
@@ -46,6 +48,7 @@ impl Thread {
         Self {
             index,
             unwinder: Some(unwinder),
+            stack: 0,
             exit: start,
             begun: None,
             words: Vec::with_capacity(64),

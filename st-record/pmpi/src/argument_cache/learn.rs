@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Seen {
     pub(crate) call: u16,
     pub(crate) site: u32,
-    pub(crate) proof: Proof,
+    /// The unwinder's number of its stack, and what proves that.
+    pub(crate) stack: (u32, Proof),
     pub(crate) mark: Mark,
     pub(crate) sym: Sym,
 }
@@ -90,12 +91,14 @@ impl ArgumentCache {
         if let Inputs::Scalars { values: v, .. } = inputs {
             values[..v.len()].copy_from_slice(v);
         }
-        let Seen { call, site, proof, mark, sym } = seen;
+        let Seen { call, site, stack, mark, sym } = seen;
         let (before, words) = (self.before.clone(), words.to_vec());
         self.steps.push(CachedCall {
             call,
             site,
-            proof,
+            stack,
+            others: Vec::new(),
+            next: 0,
             mark,
             sym,
             values,
