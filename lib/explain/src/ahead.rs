@@ -73,6 +73,10 @@ pub(crate) enum Deed {
         /// A matched probe, which has found the message.
         finds: bool,
     },
+    /// A message that a matched probe has found is received: only now its sender may go on.
+    Take {
+        number: u32,
+    },
     Received {
         number: u32,
         source: Option<u32>,

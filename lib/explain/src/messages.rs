@@ -67,7 +67,9 @@ impl Messages {
             }
             Deed::Post { channel, .. } => self.under_way.is_used(channel).into(),
             Deed::Sent { number, .. } => self.under_way.has_sent(ahead.known_as(*number)).into(),
-            Deed::Received { number, .. } => self.under_way.has_posted(ahead.known_as(*number)).into(),
+            Deed::Received { number, .. } | Deed::Take { number } => {
+                self.under_way.has_posted(ahead.known_as(*number)).into()
+            }
             _ => 0,
         }
     }
@@ -227,11 +229,24 @@ impl Messages {
         if let By::Call(call) = by {
             ledger.expect(call, false);
         }
-        let receive = Receive { posted: Cause::of(visit), by, call: visit.call, probe, done: false };
+        let (posted, taken) = (Cause::of(visit), found_by.is_none());
+        let receive = Receive { posted, taken, by, call: visit.call, probe, done: false };
         let id = self.under_way.post(visit.thread, channel, receive);
-        ledger.steps.tell(RunStep::Post { thread: visit.thread, receive: id });
+        if taken {
+            ledger.steps.tell(RunStep::Post { thread: visit.thread, receive: id });
+        }
         self.settle(ledger);
         id
+    }
+
+    /// A call receives the message that a matched probe has found: a sender that waits for its receive has waited for this call.
+    pub(crate) fn take(&mut self, visit: &Visit, id: u32, ledger: &mut Ledger) {
+        let Some(receive) = self.under_way.posted(id).filter(|receive| !receive.taken) else { return };
+        (receive.posted, receive.call, receive.taken) = (Cause::of(visit), visit.call, true);
+        ledger.steps.tell(RunStep::Post { thread: visit.thread, receive: id });
+        if let Some(send) = self.under_way.met_by_receive(id).map(|(_, _, send, _)| send) {
+            self.settle_send(send, ledger);
+        }
     }
 
     /// A call completes a receive.
@@ -367,7 +382,7 @@ impl Messages {
     fn settle_send(&mut self, id: u32, ledger: &mut Ledger) {
         let Some((send, met, receive)) = self.under_way.met_by_send(id) else { return };
         let by = send.by;
-        if send.done || matches!(by, By::Unknown) {
+        if send.done || !receive.taken || matches!(by, By::Unknown) {
             return;
         }
         send.done = true;

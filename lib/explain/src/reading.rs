@@ -175,6 +175,10 @@ impl Listener for Reading<'_, '_> {
         number.to_usize()
     }
 
+    fn take(&mut self, _: &Event<'_>, number: usize, _: i64) {
+        self.ahead.deed(Deed::Take { number: narrow(number) });
+    }
+
     fn received(&mut self, _: &Event<'_>, number: usize, got: &Completed) {
         self.carry(got.bytes.unwrap_or(0));
         let number = self.ahead.give_number(number);

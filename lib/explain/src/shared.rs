@@ -77,6 +77,10 @@ impl Acting<'_> {
                 let Shared { messages, ledger, .. } = &mut *self.shared;
                 ahead.name(number, messages.post(&self.visit, channel, by, found_by, ledger));
             }
+            Deed::Take { number } => {
+                let Shared { messages, ledger, .. } = &mut *self.shared;
+                messages.take(&self.visit, ahead.known_as(number), ledger);
+            }
             Deed::Received { number, source, tag, cancelled } => {
                 let (call, got) = (self.number(), completed(source, tag, cancelled));
                 let Shared { messages, ledger, .. } = &mut *self.shared;

@@ -87,6 +87,8 @@ pub(super) struct Send {
 #[derive(Debug)]
 pub(super) struct Receive {
     pub(super) posted: Cause,
+    /// It is so; else a matched probe has found the message, and it was not received yet.
+    pub(super) taken: bool,
     pub(super) by: By,
     /// Number of the call that posts it, on its thread.
     pub(super) call: u64,

@@ -539,3 +539,35 @@ fn who_comes_late_to_a_call_on_a_file_is_waited_for_where_it_shows() {
     assert!(cost.abs_diff(3 * 20_000_000 * STEPS) < 3 * 1_000_000 * STEPS, "{cost}");
     assert_eq!(at(&program(false), Matter::Wait(WaitKind::AllToAll), 1), []);
 }
+
+#[test]
+fn a_sender_waits_for_the_call_that_takes_what_a_matched_probe_has_found() {
+    // Rank 0 looks for the message 5 ms before it is sent, and receives it 20 ms after.
+    let found = |probe: &'static str, takes: &[&'static str]| {
+        let analysis = run(|m| {
+            let sent = m.now(1) + 5_000_000;
+            let taken = sent + 20_000_000;
+            let exit = taken + OWN;
+            m.record(0, probe, 1, vec![("source", vec![1])], m.now(0) + 1, sent + OWN);
+            for (i, take) in (0..).zip(takes) {
+                let one = |name| (name, vec![0]);
+                let mut words = vec![("n", vec![1]), ("source", vec![1]), one("tag"), ("bytes", vec![4])];
+                words.extend([one("requests"), one("completed")]);
+                let ends = if *take == takes[takes.len() - 1] { exit } else { taken + i };
+                m.record(0, take, 2, words, taken + i, ends);
+            }
+            m.record(1, names::MPI_Ssend, 3, vec![("dest", vec![0])], sent, exit);
+        });
+        assert_eq!(analysis.waits.violations, 0);
+        let at = |kind, place| only(&analysis, Matter::Wait(kind), place);
+        [at(WaitKind::LateSender, 1), at(WaitKind::LateReceiver, 3)]
+    };
+    let plain = found(names::MPI_Probe, &[names::MPI_Recv]);
+    let [_, (count, cost, ranks)] = &plain;
+    assert!(
+        *count == STEPS && cost.abs_diff(STEPS * 20_000_000) < STEPS * 1000 && ranks == &[0],
+        "{plain:?}"
+    );
+    assert_eq!(found(names::MPI_Mprobe, &[names::MPI_Mrecv]), plain);
+    assert_eq!(found(names::MPI_Mprobe, &[names::MPI_Imrecv, names::MPI_Waitall]), plain);
+}
