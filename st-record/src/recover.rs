@@ -2,11 +2,12 @@
 
 use crate::args::Args;
 use crate::pack::{Job, jobs};
-use crate::save::each_job;
+use crate::save::{Saved, each_job};
 use crate::tool::TOOL;
 use anyhow::{Context, Result, bail};
 use st_cli::recording::elsewhere;
 use st_cli::{counted, recording};
+use st_model::ranklist_notation;
 use st_stream::directory::{NOTES, RECORDING};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,10 +55,8 @@ pub(crate) fn recover(args: &Args) -> Result<u8> {
     each_job(&args, directory, home, |_, saved, notes| {
         if let Some((saved, _)) = saved {
             let target = saved.target.display();
-            args.talk.note(
-                TOOL,
-                format_args!("{}, {} → {target}", counted(saved.ranks, "rank"), counted(notes.calls, "call")),
-            );
+            let (ranks, calls) = (told(&saved), counted(notes.calls, "call"));
+            args.talk.note(TOOL, format_args!("{ranks}, {calls} → {target}"));
             found = true;
         }
     })?;
@@ -66,6 +65,15 @@ pub(crate) fn recover(args: &Args) -> Result<u8> {
     }
     fs::remove_dir_all(directory).with_context(|| format!("{shown}: cannot remove"))?;
     Ok(0)
+}
+
+/// How many ranks there are, and which are not.
+fn told(saved: &Saved) -> String {
+    if saved.missing.is_empty() {
+        return counted(saved.ranks, "rank");
+    }
+    let (all, missing) = (saved.ranks + saved.missing.len(), ranklist_notation::plain(&saved.missing));
+    format!("{} of {all} ranks (missing: {missing})", saved.ranks)
 }
 
 #[cfg(test)]

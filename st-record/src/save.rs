@@ -13,6 +13,7 @@ use st_capture::fold::Fold;
 use st_cli::{Destination, Output, free_name, is_same_file, recording, step};
 use st_model::header::{Header, Step};
 use st_model::num::Exact;
+use st_model::ranklist::RankList;
 use st_stream::directory::RankFile;
 use st_stream::{MAGIC, TimeBytes};
 use std::ffi::OsString;
@@ -165,6 +166,8 @@ pub(crate) struct Saved {
     pub(crate) header: Header,
     /// Number of ranks in it.
     pub(crate) ranks: u64,
+    /// Those that have left nothing.
+    pub(crate) missing: RankList,
     /// What exact times have added to it.
     pub(crate) time_bytes: TimeBytes,
 }
@@ -223,7 +226,8 @@ fn save(
     }
     let (target, time_bytes) = write(streams, &header, &|| name(&header))?;
     let Some(interim) = interim else {
-        return Ok(Some(Saved { target, header, ranks, time_bytes }));
+        let missing = if notes.merged { RankList::default() } else { missing(&header, &left) };
+        return Ok(Some(Saved { target, header, ranks, missing, time_bytes }));
     };
     args.talk.warn(TOOL, interim.line(&target.display().to_string()));
     if !left.is_empty() {
@@ -232,7 +236,8 @@ fn save(
         args.talk.warn(TOOL, format_args!("{}: what the others left", rest.display()));
     }
     (notes.calls, notes.ended) = (interim.calls, interim.world.into());
-    Ok(Some(Saved { target, header, ranks: interim.world.into(), time_bytes }))
+    let (ranks, missing) = (interim.world.into(), RankList::default());
+    Ok(Some(Saved { target, header, ranks, missing, time_bytes }))
 }
 
 /// What a trace's header says of its loops if approximate ones were looked for, too, and all of its ranks say that they kept none: then
@@ -261,10 +266,25 @@ fn without_folding(mut step: Step, command: usize) -> Step {
 
 /// Number of ranks that were to be recorded.
 pub(crate) fn recorded(header: &Header) -> u64 {
-    let only = header.options.get("only").and_then(|v| v.as_str());
-    match only.and_then(|t| st_model::ranklist_notation::parse_any(t).ok()) {
+    match only(header) {
         Some(ranks) => ranks.iter().filter(|r| *r < header.world).count() as u64,
         None => u64::from(header.world),
+    }
+}
+
+/// The ranks that were to be recorded, if not all were.
+fn only(header: &Header) -> Option<RankList> {
+    let only = header.options.get("only").and_then(|v| v.as_str());
+    only.and_then(|t| st_model::ranklist_notation::parse_any(t).ok())
+}
+
+/// The ranks that were to be recorded and are not among those who have left these streams.
+fn missing(header: &Header, left: &[PathBuf]) -> RankList {
+    let there: RankList = left.iter().filter_map(|path| pack::rank_of(path)).collect();
+    let missing = there.others(header.world);
+    match only(header) {
+        Some(wanted) => missing.iter().filter(|rank| wanted.contains(*rank)).collect(),
+        None => missing,
     }
 }
 
@@ -285,6 +305,15 @@ mod tests {
         let others =
             [of("approx:5000:60:20", [1, 1], 2), of("approx:5000:60:20", [1, 0], 2), of("none", [2, 0], 2)];
         assert_eq!(others, [None, None, None]);
+    }
+
+    #[test]
+    fn ranks_whose_streams_are_gone_are_missing() {
+        let left = ["rank-000000.st", "rank-000002.7.journal"].map(PathBuf::from);
+        let header = Header { world: 4, ..Header::default() };
+        assert_eq!(missing(&header, &left), [1, 3].into_iter().collect());
+        let options = [("only".to_owned(), "0,1".into())].into();
+        assert_eq!(missing(&Header { options, ..header }, &left), RankList::single(1));
     }
 
     #[test]
