@@ -10,8 +10,10 @@ use st_cli::{Amount, Batch, Output, Share, Status, UsageError, Whole, call_sites
 use st_explain::{Folding, Unkept};
 use st_model::header::SPENT;
 use st_model::section::Section;
+use st_model::unknown_order;
 use st_reduce::merge::alike::LEVELS;
 use st_reduce::merge::{Error, Merger, Merging};
+use st_reduce::slow::keep_slow;
 use st_reduce::tree::{self, Parts, RADIX, Tree};
 use st_reduce::user;
 use st_stream::{Stored, Writer};
@@ -254,7 +256,10 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
             Some(why) if why.is_a_choice() => args.talk.note(NAME, why),
             why => why.iter().for_each(|why| args.talk.detail(NAME, why)),
         }
-        sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
+        // They tell in which order ranks were slow once all ranks are together. How many they are does not depend on who has counted.
+        if events > args.keeping.waits.most() {
+            sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.columns.clear());
+        }
     }
     for section in sections {
         if args.drop_tags {
@@ -278,6 +283,34 @@ fn finish(args: &Args, all: Gathered, mut whole: Whole, events: u64, mut out: Ou
     out.commit()
 }
 
+/// Takes exact times away, and keeps in which order they say that ranks were slow.
+fn fold(section: &mut Section, args: &Args) -> Result<()> {
+    // Beyond what is allowed for merging the order is not looked for.
+    let may = args.input.steps.budget().spend(section, None, 1).is_ok();
+    let lost = if may { keep_slow(section)? } else { Vec::new() };
+    section.threads.iter_mut().for_each(|thread| thread.columns.clear());
+    if let Some(most) = lost.iter().max_by(|a, b| a.part.total_cmp(&b.part)) {
+        let place = section.symbols.get(most.sym as usize);
+        let place = place.map(|s| format!("{} (site {})", s.call, s.site)).unwrap_or_default();
+        let others = if lost.len() > 1 { format!(" and {} more", lost.len() - 1) } else { String::new() };
+        args.talk.note(
+            NAME,
+            format_args!(
+                "in which order ranks computed longer before {place}{others} is lost but for how often together: it varies by {:.0} % of \
+                 their time, and a replay has it by chance (--keep-columns keeps it)",
+                100.0 * most.part
+            ),
+        );
+    } else if unknown_order::is_unknown(section) {
+        args.talk.note(
+            NAME,
+            "in which order ranks computed longer is not known without exact times of all calls: where they were slow at the same time, or \
+             in turns, a replay is too slow, or too fast",
+        );
+    }
+    Ok(())
+}
+
 fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Result<()> {
     if !args.output.no_provenance {
         whole.provenance.push(step(NAME));
@@ -286,6 +319,9 @@ fn write(args: &Args, merger: Merger, whole: &mut Whole, out: &mut Output) -> Re
     let finishing = args.talk.progress(NAME, "finishing", Amount::Things("parts", merger.parts()));
     let mut section = merger.finish_with(args.threads(), &|n| finishing.advance(n));
     drop(finishing);
+    if !args.keep_columns {
+        fold(&mut section, args)?;
+    }
     let writing = args.talk.progress(NAME, "writing", Amount::Unknown);
     args.kept().apply(&mut section, &mut whole.header);
     let mut writer = Writer::new(out, &whole.header, options)?;

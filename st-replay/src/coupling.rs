@@ -16,12 +16,12 @@
 use st_model::num::{Exact, narrow};
 use std::collections::{BTreeMap, HashMap};
 
-use st_model::calls::CallTable;
-use st_model::calls::roles::{Action, Role, Rule, Start};
 use st_model::event::Event;
 use st_model::project::Error;
-use st_model::section::{NO_SYM, Predecessors, Section, Sym, Symbol, Thread};
+use st_model::section::{NO_SYM, Predecessors, Section, Sym, Thread};
 use st_model::sketch::{Shape, Sketch};
+use st_model::slow;
+use st_model::unknown_order::joins;
 
 use crate::drawn::Drawn;
 use crate::order::{Coupled, Order, WHOLE};
@@ -47,6 +47,14 @@ pub struct Coupling {
     share: i64,
     /// Which of the orders by chance all ranks take.
     shuffled: u64,
+}
+
+impl Coupling {
+    /// As often together, or, if negative, in turns, as merging has kept it ([`slow::How::Chance`]).
+    #[must_use]
+    pub fn kept(together: i8) -> Self {
+        Self { share: -i64::from(together) * narrow::<i64>(WHOLE) / slow::WHOLE, shuffled: 0 }
+    }
 }
 
 /// Couplings by operation.
@@ -170,20 +178,6 @@ pub fn operations_after(section: &Section, thread: usize, rank: u32) -> Result<H
     Ok(found)
 }
 
-/// Whether ranks of a section may have been slow at the same time without the section knowing: how long they computed varies, by more than a
-/// twentieth in all, there are no exact times, and no rank waits for all.
-#[must_use]
-pub fn is_unknown(section: &Section) -> bool {
-    let varies = |t: &Thread| {
-        let gaps = || t.sketches.iter().filter(|s| s.pred != NO_SYM).map(|s| &s.compute);
-        let deviation = gaps().map(|s| u128::from(s.count).saturating_mul(s.variance().isqrt()));
-        let sum = gaps().map(|s| s.sum).fold(0, u128::saturating_add);
-        t.ranks.len() > 1 && t.columns.is_empty() && deviation.fold(0, u128::saturating_add) > sum / 20
-    };
-    let joins = |s: &Symbol| CallTable::builtin().get(s.call).is_some_and(|row| joins(Role::of(row).action));
-    section.threads.iter().any(varies) && !section.symbols.iter().any(joins)
-}
-
 /// What is tried.
 struct Trial<'a> {
     section: &'a Section,
@@ -294,23 +288,6 @@ fn waited(t: &Thread, sym: Sym) -> Option<u64> {
     let known = matches!(all.shape(), Shape::Buckets | Shape::Quantiles);
     let own = if known { all.quantile(of_last) } else { all.min.0 };
     (all.count > 0).then(|| all.mean().saturating_sub(own))
-}
-
-/// Whether a blocking call is left by nobody before all of its communicator have come.
-fn joins(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Collective {
-            rule: Rule::Barrier
-                | Rule::Allgather
-                | Rule::Allgatherv
-                | Rule::Alltoall
-                | Rule::Alltoallv
-                | Rule::Allreduce
-                | Rule::ReduceScatter,
-            start: Start::Blocking
-        }
-    )
 }
 
 /// Which calls nobody leaves before all ranks of the section have come.

@@ -74,6 +74,13 @@ impl Drawn {
         self.n == 0
     }
 
+    /// How many draws are shorter than that.
+    #[must_use]
+    pub fn below(&self, ns: u64) -> u64 {
+        let step = self.steps.partition_point(|&(value, _)| value < ns);
+        step.checked_sub(1).and_then(|last| self.steps.get(last)).map_or(0, |s| s.1)
+    }
+
     /// The one of a rank at a position in ascending order; 0 if there are none. *Cost:* O(log steps).
     #[must_use]
     pub fn at(&self, position: u64, rank: u32) -> u64 {

@@ -8,6 +8,7 @@
 
 pub mod args;
 pub mod check;
+pub mod classes;
 pub mod coupling;
 pub mod cut;
 pub mod drawn;

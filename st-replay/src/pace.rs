@@ -4,7 +4,7 @@
 //! the sketch of the (event, predecessor) pair ([`crate::drawn`]) and scaled so that the totals are the rank's own: those
 //! of each pair if the trace is of one rank, those of each event in a merged trace. So imbalance between ranks comes back;
 //! that which varies from step to step by the order of draws ([`crate::order`]), as far as ranks waited for each other
-//! ([`crate::coupling`]).
+//! ([`crate::coupling`]), or by what merging has kept of exact times ([`st_model::slow`]).
 
 use st_model::num::saturate;
 use std::collections::{BTreeMap, HashMap};
@@ -16,8 +16,10 @@ use st_model::project::Error;
 use st_model::rank_times::totals;
 use st_model::section::{NO_SYM, PathSketch, Predecessors, RankSums, Section, Sym, Thread};
 use st_model::sketch::representative;
+use st_model::slow::{How, Steps};
 
-use crate::coupling::{self, Gaps, Member};
+use crate::classes::{ByClass, Classes};
+use crate::coupling::{self, Coupling, Gaps, Member};
 use crate::drawn::{Drawn, Scale};
 use crate::order::Order;
 
@@ -36,6 +38,8 @@ struct Pair {
     gaps: Drawn,
     durations: Drawn,
     order: Order,
+    /// Draws by class, where it is told which call is of which.
+    classes: Option<ByClass>,
     /// How many have been drawn.
     next: u64,
     totals: usize,
@@ -53,6 +57,7 @@ pub struct Pace<'a> {
     totals: Vec<Scales>,
     paths: Predecessors,
     pred: Sym,
+    classes: Classes,
 }
 
 impl fmt::Debug for Pace<'_> {
@@ -77,10 +82,12 @@ impl<'a> Pace<'a> {
             totals: Vec::new(),
             paths: Predecessors::Each,
             pred: NO_SYM,
+            classes: Classes::default(),
         };
         let Some(t) = section.threads.get(thread) else { return Ok(pace) };
         pace.paths = Predecessors::of(&t.sketches);
         let column = t.column(rank);
+        pace.classes = Classes::new(t, rank);
         pace.draw(t, rank, &remaining(section, thread, rank, column)?);
         if column.is_none() {
             pace.couple(section, thread)?;
@@ -113,11 +120,12 @@ impl<'a> Pace<'a> {
                 sums.len() - 1
             });
             // The gap before the first event is not replayed.
-            let before = if sketch.pred == NO_SYM { 0 } else { gaps.total(rank) };
-            sums[totals][2] += before;
-            sums[totals][3] += durations.total(rank);
-            let order = Order::new(of(sketch.sym, sketch.pred), rank);
-            self.pairs.insert((sketch.sym, sketch.pred), Pair { gaps, durations, order, next: 0, totals });
+            let mut pair = Pair::new(of(sketch.sym, sketch.pred), rank, gaps, durations, totals);
+            pair.tell(sketch, t, rank, rest);
+            let (before, within) = pair.total(rank);
+            sums[totals][2] += if sketch.pred == NO_SYM { 0 } else { before };
+            sums[totals][3] += within;
+            self.pairs.insert((sketch.sym, sketch.pred), pair);
         }
         self.totals = sums
             .into_iter()
@@ -156,7 +164,9 @@ impl<'a> Pace<'a> {
         let place = t.ranks.position(self.rank).unwrap_or(0);
         let of = Member { rank: self.rank, place, ranks: t.ranks.len() };
         for (pair, operation) in coupling::operations_after(section, thread, self.rank)? {
-            if let (Some(pair), Some(coupling)) = (self.pairs.get_mut(&pair), couplings.get(&operation)) {
+            if let (Some(pair), Some(coupling)) = (self.pairs.get_mut(&pair), couplings.get(&operation))
+                && pair.classes.is_none()
+            {
                 pair.order = coupling::coupled(pair.order, *coupling, of);
             }
         }
@@ -177,15 +187,60 @@ impl<'a> Pace<'a> {
             self.last_exit = Some(exit);
             return EventTimes { gap, duration: nanos(enter, exit) };
         }
+        let class = self.classes.next(sym);
         let Some(pair) = self.pairs.get_mut(&(sym, pred)) else { return EventTimes::default() };
         let Some((gaps, durations)) = self.totals.get_mut(pair.totals) else { return EventTimes::default() };
-        let at = pair.order.position(pair.next, pair.gaps.len());
-        pair.next += 1;
-        // Who comes late does not wait for others: the longest gap goes with the shortest duration.
-        let mirrored = pair.durations.len().saturating_sub(at + 1);
-        let duration = durations.share(pair.durations.at(mirrored, self.rank));
+        let at = pair.position(class);
+        let duration = durations.share(pair.durations.at(pair.mirrored(at), self.rank));
         let gap = if pred == NO_SYM { 0 } else { gaps.share(pair.gaps.at(at, self.rank)) };
         EventTimes { gap, duration }
+    }
+}
+
+impl Pair {
+    fn new(of: u64, rank: u32, gaps: Drawn, durations: Drawn, totals: usize) -> Self {
+        Self { gaps, durations, order: Order::new(of, rank), classes: None, next: 0, totals }
+    }
+
+    /// Takes what is kept of the order in which ranks were slow.
+    fn tell(&mut self, sketch: &PathSketch, t: &Thread, rank: u32, rest: &Remaining) {
+        match t.slow.iter().find(|slow| slow.sym == sketch.sym).map(|slow| &slow.how) {
+            Some(How::Steps(steps)) => self.tell_steps(steps, rest.classes.get(&(sketch.sym, sketch.pred))),
+            Some(How::Chance(together)) => {
+                let place = t.ranks.position(rank).unwrap_or(0);
+                let of = Member { rank, place, ranks: t.ranks.len() };
+                self.order = coupling::coupled(self.order, Coupling::kept(*together), of);
+            }
+            None => {}
+        }
+    }
+
+    fn tell_steps(&mut self, steps: &Steps, counts: Option<&Vec<u64>>) {
+        self.classes = counts.map(|counts| ByClass::new(steps, counts, &self.gaps));
+    }
+
+    /// Sums of all draws of a rank.
+    fn total(&self, rank: u32) -> (u128, u128) {
+        let Some(classes) = &self.classes else { return (self.gaps.total(rank), self.durations.total(rank)) };
+        let one = |at: u64| (self.gaps.at(at, rank), self.durations.at(self.mirrored(at), rank));
+        classes
+            .positions()
+            .map(one)
+            .fold((0, 0), |sum, of| (sum.0 + u128::from(of.0), sum.1 + u128::from(of.1)))
+    }
+
+    /// Where the next draw is in the distribution of gaps.
+    fn position(&mut self, class: Option<u8>) -> u64 {
+        if let (Some(class), Some(classes)) = (class, &mut self.classes) {
+            return classes.position(class, &self.order);
+        }
+        self.next += 1;
+        self.order.position(self.next - 1, self.gaps.len())
+    }
+
+    /// Who comes late does not wait for others: the longest gap goes with the shortest duration.
+    fn mirrored(&self, at: u64) -> u64 {
+        self.durations.len().saturating_sub(at + 1)
     }
 }
 
@@ -194,6 +249,8 @@ impl<'a> Pace<'a> {
 struct Remaining {
     /// Number of events without exact times, by event and predecessor, as far as sketches tell that apart.
     calls: HashMap<(Sym, Sym), u64>,
+    /// The same by class, of events of which that is told.
+    classes: HashMap<(Sym, Sym), Vec<u64>>,
     /// Gaps and durations of those that have them, ns.
     spent: HashMap<(Sym, Sym), (u128, u128)>,
 }
@@ -215,6 +272,7 @@ fn remaining(
     let Some(mut calls) = section.project(thread, rank) else { return Ok(rest) };
     let paths = section.threads.get(thread).map_or(Predecessors::Each, |t| Predecessors::of(&t.sketches));
     let mut times = exact.into_iter().flat_map(Column::times);
+    let mut classes = section.threads.get(thread).map(|t| Classes::new(t, rank)).unwrap_or_default();
     let (mut pred, mut last, mut words) = (NO_SYM, None, Vec::new());
     while let Some(sym) = calls.next_call(&mut words)? {
         match times.next() {
@@ -224,7 +282,14 @@ fn remaining(
                 spent.1 += u128::from(nanos(enter, exit));
                 last = Some(exit);
             }
-            None => *rest.calls.entry((sym, pred)).or_default() += 1,
+            None => {
+                *rest.calls.entry((sym, pred)).or_default() += 1;
+                if let Some(class) = classes.next(sym).map(usize::from) {
+                    let counts = rest.classes.entry((sym, pred)).or_default();
+                    counts.resize(counts.len().max(class + 1), 0);
+                    counts[class] += 1;
+                }
+            }
         }
         pred = paths.pred(sym);
     }

@@ -10,7 +10,6 @@ use st_model::ranklist::RankList;
 use st_model::section::{Section, Symbol};
 
 use crate::check::Verdict;
-use crate::coupling;
 use crate::factor::Factor;
 use crate::scaling::Scaling;
 use crate::supported::{Refused, Where, is_suspect, name_of, needs_files, refusal};
@@ -74,7 +73,7 @@ impl Preflight {
         self.histograms |= section.histograms().next().is_some();
         self.threads |= section.threads.len() > 1;
         self.ended |= !section.ended.is_empty();
-        self.unknown_order |= coupling::is_unknown(section);
+        self.unknown_order |= st_model::unknown_order::is_unknown(section);
         self.left_out_files |= !self.here.files && section.symbols.iter().any(needs_files);
         let row = |s: &Symbol| CallTable::builtin().get(s.call).filter(|_| s.error == 0);
         self.functions.extend(section.symbols.iter().filter_map(row).map(|row| row.base().to_owned()));

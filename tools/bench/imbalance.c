@@ -1,5 +1,5 @@
-/* Imbalance that varies: imbalance MODE STEPS LONG SHORT. In each step each rank takes LONG or SHORT microseconds, asleep so that ranks
- * do not take processors from each other, and then all wait for all. MODE says who takes long:
+/* Imbalance that varies: imbalance MODE STEPS LONG SHORT [ring]. In each step each rank takes LONG or SHORT microseconds, asleep so that
+ * ranks do not take processors from each other, and then all wait for all, or in a ring for their neighbours. MODE says who takes long:
  *   independent: each rank with a probability of 1/8;
  *   together: all at once, with a probability of 1/8;
  *   moving: one after the other, step by step;
@@ -26,12 +26,15 @@ int main(int argc, char **argv)
 {
     int rank, ranks;
     double own, all;
+    int ring, before, after;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 5) {
-        fprintf(stderr, "usage: imbalance independent|together|moving|RANK STEPS LONG SHORT\n");
+    ring = argc == 6 && !strcmp(argv[5], "ring");
+    before = (rank + ranks - 1) % ranks, after = (rank + 1) % ranks;
+    if (argc != 5 && !ring) {
+        fprintf(stderr, "usage: imbalance independent|together|moving|RANK STEPS LONG SHORT [ring]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     own = rank;
@@ -49,6 +52,11 @@ int main(int argc, char **argv)
         struct timespec left = {us / 1000000, us % 1000000 * 1000};
         while (nanosleep(&left, &left) && errno == EINTR)
             continue;
+        if (ring) {
+            MPI_Sendrecv(&own, 1, MPI_DOUBLE, after, 0, &all, 1, MPI_DOUBLE, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(&own, 1, MPI_DOUBLE, before, 1, &all, 1, MPI_DOUBLE, after, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            continue;
+        }
         MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     }
     MPI_Finalize();

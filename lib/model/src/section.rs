@@ -18,6 +18,7 @@ use crate::objects::{Comm, Content, Group, Named, Op, SharedObject, Text, Type};
 use crate::ranklist::RankList;
 use crate::sites::SiteTable;
 use crate::sketch::Sketch;
+use crate::slow::Slow;
 use crate::tree::FlatTree;
 
 /// Index of a symbol in its section.
@@ -252,6 +253,8 @@ pub struct Thread {
     pub sketches: Vec<PathSketch>,
     /// Per-rank sums; empty for a single rank, whose sketches hold them exactly.
     pub sums: Vec<RankSums>,
+    /// In which order ranks were slow, by symbol: what merging keeps where it folds exact times.
+    pub slow: Vec<Slow>,
     /// Exact times by rank, ascending; empty if not recorded.
     pub columns: Vec<(u32, Column)>,
 }

@@ -9,6 +9,7 @@ pub mod merge;
 #[cfg(feature = "options")]
 pub mod options;
 pub mod rank_sums;
+pub mod slow;
 pub mod tree;
 pub mod user;
 mod who;

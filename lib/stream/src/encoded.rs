@@ -10,7 +10,7 @@ use super::kind::FrameKind;
 use super::options::WriteOptions;
 use super::section::{Opening, encode_ended, encode_lanes, encode_sums};
 use super::sketches::encode_sketches;
-use super::{column, objects, structure};
+use super::{column, objects, slow, structure};
 use st_model::columns::{Chunk, Comparison};
 use st_model::ranklist::RankList;
 use st_model::section::Section;
@@ -96,6 +96,9 @@ impl Encoded {
         }
         if section.threads.iter().any(|t| !t.sums.is_empty()) {
             parts.push((FrameKind::Sums, encode_sums(section)));
+        }
+        if section.threads.iter().any(|t| !t.slow.is_empty()) {
+            parts.push((FrameKind::Slow, slow::encode(section)));
         }
         if !section.ended.is_empty() {
             parts.push((FrameKind::Ended, encode_ended(section)));

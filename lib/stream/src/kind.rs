@@ -89,4 +89,6 @@ kinds! {
     /// As [`FrameKind::Times`], which it takes the place of: exact times by their places in their distribution, of which one in up to
     /// sixteen is told at a time.
     Spans = 21, "SPANS", 0;
+    /// In which order ranks of a section were slow, where exact times are folded.
+    Slow = 22, "SLOW", 0;
 }

@@ -53,6 +53,7 @@ mod series;
 pub mod sites;
 mod sizes;
 mod sketches;
+mod slow;
 mod spans;
 mod stored;
 mod struct_columns;

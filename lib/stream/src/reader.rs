@@ -200,6 +200,7 @@ impl<R: Read> Reader<R> {
                     | FrameKind::Durations
                     | FrameKind::Derived
                     | FrameKind::Sums
+                    | FrameKind::Slow
                     | FrameKind::Ended),
                 ) => {
                     return Err(frame.fault(ErrorKind::OutOfPlace(kind)));

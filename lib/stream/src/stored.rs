@@ -12,7 +12,7 @@ use super::kind::FrameKind;
 use super::section::{Opening, decode_ended, decode_lanes, decode_sums};
 use super::sketches::decode_sketches;
 use super::structure::{self, Known};
-use super::{derived, matched, objects};
+use super::{derived, matched, objects, slow};
 use st_model::columns::{Chunk, Column};
 use st_model::num::Exact as _;
 use st_model::ranklist::RankList;
@@ -161,7 +161,8 @@ impl Stored {
         let Self { frame, sites, objects, parts, .. } = self;
         let (opening, sites) = (self.opening.clone(), sites.clone());
         let tables = objects.decode(FrameKind::Objects, |b| objects::decode(b, &opening.ranks))?;
-        let [mut structure, mut lanes, mut sketches, mut derived, mut sums, mut ended] = [const { None }; 6];
+        let [mut structure, mut lanes, mut sketches, mut derived, mut sums, mut slowness, mut ended] =
+            [const { None }; 7];
         for part in parts {
             let place = match part.kind()? {
                 Some(FrameKind::Struct) => &mut structure,
@@ -169,6 +170,7 @@ impl Stored {
                 Some(FrameKind::Sketch | FrameKind::Quantiles | FrameKind::Durations) => &mut sketches,
                 Some(FrameKind::Derived) => &mut derived,
                 Some(FrameKind::Sums) => &mut sums,
+                Some(FrameKind::Slow) => &mut slowness,
                 Some(FrameKind::Ended) => &mut ended,
                 Some(kind) => return Err(part.fault(ErrorKind::OutOfPlace(kind))),
                 None => continue,
@@ -195,14 +197,25 @@ impl Stored {
             Some(f) => f.decode(FrameKind::Sums, |b| decode_sums(b, n, symbols))?,
             None => vec![Vec::new(); n],
         };
+        let slow = match slowness {
+            Some(f) => f.decode(FrameKind::Slow, |b| slow::decode(b, &opening.threads, symbols))?,
+            None => vec![Vec::new(); n],
+        };
         let ended = match ended {
             Some(f) => f.decode(FrameKind::Ended, |b| decode_ended(b, &opening.threads, symbols))?,
             None => Vec::new(),
         };
-        let controls = opening.threads.into_iter().zip(structure.threads).zip(lanes).zip(sketches).zip(sums);
-        let threads = controls.zip(0..).map(|(((((ranks, c), lanes), sketches), sums), thread)| {
+        let controls = opening
+            .threads
+            .into_iter()
+            .zip(structure.threads)
+            .zip(lanes)
+            .zip(sketches)
+            .zip(sums.into_iter().zip(slow));
+        let threads = controls.zip(0..).map(|(((((ranks, c), lanes), sketches), (sums, slow)), thread)| {
             let columns = columns.remove(&thread).unwrap_or_default();
-            Thread { ranks, tree: c.tree, counts: c.counts, params: c.params, lanes, sketches, sums, columns }
+            let structure::Control { tree, counts, params } = c;
+            Thread { ranks, tree, counts, params, lanes, sketches, sums, slow, columns }
         });
         let mut section = Section {
             threads: threads.collect(),

@@ -15,7 +15,7 @@ pub struct Version {
 }
 
 /// The version that this crate writes.
-pub const CURRENT: Version = Version { major: 1, minor: 8 };
+pub const CURRENT: Version = Version { major: 1, minor: 9 };
 
 /// For each stream major: the last release of st that reads it, `None` if the present one does.
 const READERS: [(u8, Option<&str>); 1] = [(1, None)];

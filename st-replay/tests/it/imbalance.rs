@@ -8,7 +8,8 @@ use st_model::ranklist::RankList;
 use st_model::ranks::RankSeq;
 use st_model::section::{NO_SYM, PathSketch, RankSums, Section, Sym};
 use st_model::sketch::{LiveSketch, Shape, bucket};
-use st_replay::coupling::is_unknown;
+use st_model::slow::{How, Slow, Steps};
+use st_model::unknown_order::is_unknown;
 use st_replay::pace::Pace;
 
 const RANKS: u32 = 4;
@@ -129,4 +130,64 @@ fn where_no_rank_waits_for_all_it_is_not_known_how_they_were_slow() {
     let (mut even, _) = merged(Shape::Buckets, STEPS, |_, _| 10 * MS);
     even.symbols[1].call = call;
     assert!(!is_unknown(&even), "all steps are alike");
+}
+
+/// Another call in the place of the barrier: one with the same parameters, in which nobody waits for all.
+fn nobody_waits(section: &mut Section) {
+    section.symbols[1].call = CallTable::builtin().by_name("MPI_Comm_free").unwrap().id;
+}
+
+/// How long a ring takes in which each rank waits for its neighbours: `(last step, this step's)` of all ranks.
+fn ring(takes: impl Fn(usize, u64) -> u64, number: u64) -> u64 {
+    let ranks = usize::try_from(RANKS).unwrap();
+    let mut done = vec![0_u64; ranks];
+    for step in 0..number {
+        let came: Vec<u64> = (0..ranks).map(|rank| done[rank] + takes(rank, step)).collect();
+        done = (0..ranks)
+            .map(|rank| came[rank].max(came[(rank + 1) % ranks]).max(came[(rank + ranks - 1) % ranks]))
+            .collect();
+    }
+    done.into_iter().max().unwrap()
+}
+
+#[test]
+fn ranks_that_wait_for_neighbours_only_are_slow_in_the_order_that_is_kept() {
+    let takes = |r: u32, s: u64| {
+        let slow = s % u64::from(RANKS) == u64::from(r);
+        if slow { 60 * MS } else { 6 * MS + chance(r, s, MS / 10) }
+    };
+    for shape in [Shape::Buckets, Shape::BINS, Shape::Totals] {
+        let (mut section, _) = merged(shape, STEPS, takes);
+        nobody_waits(&mut section);
+        let recorded = ring(|rank, step| takes(u32::try_from(rank).unwrap(), step), STEPS);
+        let replayed = |section: &Section| {
+            let pace = |rank: u32| Pace::new(section, 0, rank).unwrap();
+            let mut paces: Vec<_> = (0..RANKS).map(pace).collect();
+            paces.iter_mut().for_each(|pace| _ = pace.step(0));
+            let gaps: Vec<Vec<u64>> =
+                paces.iter_mut().map(|pace| (0..STEPS).map(|_| pace.step(1).gap).collect()).collect();
+            ring(|rank, step| gaps[rank][usize::try_from(step).unwrap()], STEPS)
+        };
+        // By chance: too fast.
+        assert!(is_unknown(&section) && replayed(&section) * 10 < recorded * 9, "{shape:?}");
+        let classes: Vec<Vec<u8>> =
+            (0..4).map(|rank| (0..4).map(|step| u8::from(rank == step)).collect()).collect();
+        let steps = Steps::new(vec![20 * MS], &classes);
+        section.threads[0].slow = vec![Slow { sym: 1, how: How::Steps(steps) }];
+        let error = 1000 * replayed(&section).abs_diff(recorded) / recorded;
+        assert!(!is_unknown(&section) && error < 20, "{shape:?}: {error}");
+    }
+}
+
+#[test]
+fn ranks_are_slow_together_as_often_as_is_kept() {
+    let takes = |r: u32, s: u64| if chance(0, s, 8) == 0 { 60 * MS } else { 6 * MS + chance(r, s, MS / 10) };
+    let (mut section, total) = merged(Shape::Buckets, STEPS, takes);
+    nobody_waits(&mut section);
+    section.threads[0].slow = vec![Slow { sym: 1, how: How::Chance(64) }];
+    let mut paces: Vec<_> = (0..RANKS).map(|rank| Pace::new(&section, 0, rank).unwrap()).collect();
+    paces.iter_mut().for_each(|pace| _ = pace.step(0));
+    let mut step = || paces.iter_mut().map(|pace| pace.step(1).gap).max().unwrap();
+    let replayed: u64 = (0..STEPS).map(|_| step()).sum();
+    assert!(1000 * replayed.abs_diff(total) / total < 20, "{replayed} {total}");
 }

@@ -214,6 +214,7 @@ impl SequenceRecorder {
             lanes: self.lanes.keyed(rank, narrow(index)),
             sketches: Vec::new(),
             sums: Vec::new(),
+            slow: Vec::new(),
             columns: Vec::new(),
         };
         (thread, times)

@@ -275,6 +275,7 @@ impl ThreadCluster {
             lanes: self.lanes,
             sketches,
             sums,
+            slow: Vec::new(),
             columns,
             ranks,
         }

@@ -203,7 +203,8 @@ impl Alike {
             columns.sort_by_key(|c| c.0);
             let (tree, lanes) = (renumbered(&t.tree, number), t.lanes);
             let ranks = ranks.clone();
-            threads.push(Thread { ranks, tree, counts, params, lanes, sketches, sums, columns });
+            let slow = Vec::new();
+            threads.push(Thread { ranks, tree, counts, params, lanes, sketches, sums, slow, columns });
         }
         let (sites, symbols, tables) = united.finish(&order);
         let mut hosts: Vec<_> = self.hosts.into_iter().collect();

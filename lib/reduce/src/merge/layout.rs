@@ -80,6 +80,7 @@ fn size((control, partitions): &Threads, ranks: &RankList) -> usize {
         lanes: LaneSum::default(),
         sketches: Vec::new(),
         sums: Vec::new(),
+        slow: Vec::new(),
         columns: Vec::new(),
     };
     structure_size(&Section {

@@ -271,6 +271,7 @@ impl Merger {
                 lanes: t.lanes,
                 sketches,
                 sums,
+                slow: Vec::new(),
                 columns,
                 ranks: t.ranks,
             });

@@ -21,6 +21,7 @@ use st_model::sites::{Frame, Module, Site};
 use st_model::sketch::Sketch;
 use st_model::sketch::histogram::Bin;
 use st_model::sketch::quantiles::Quantiles;
+use st_model::slow::{How, Slow, Steps};
 use st_model::varint;
 
 /// What a word should have been.
@@ -274,6 +275,7 @@ pub(super) fn thread_line(s: &mut Section, first: &str, w: &mut Words<'_>) -> Pa
         }
         "time" => t.sketches.push(path(w)?),
         "sums" => t.sums.push(RankSums { sym: symbol_number(w)?, compute: sealed(w)?, comm: sealed(w)? }),
+        "slow" => t.slow.push(slow(w)?),
         _ => {
             let rank = number(w, "a rank")?;
             if t.columns.last().is_some_and(|(last, _)| *last >= rank) {
@@ -283,6 +285,23 @@ pub(super) fn thread_line(s: &mut Section, first: &str, w: &mut Words<'_>) -> Pa
         }
     }
     Ok(())
+}
+
+fn slow(w: &mut Words<'_>) -> Parsed<Slow> {
+    let sym = symbol_number(w)?;
+    let how = match word(w, "steps or chance")? {
+        "chance" => How::Chance(number(w, "a share")?),
+        "steps" => {
+            let steps = number(w, "a number of steps")?;
+            key(w, "limits", "\"limits\"")?;
+            let limits = word(w, "limits")?.split(',').map(str::parse).collect::<Result<_, _>>();
+            let limits = limits.or(Err("limits"))?;
+            key(w, "number", "\"number\"")?;
+            How::Steps(Steps { limits, steps, number: number(w, "a number of durations")?, slow: sealed(w)? })
+        }
+        _ => return Err("steps or chance"),
+    };
+    Ok(Slow { sym, how })
 }
 
 fn sealed(w: &mut Words<'_>) -> Parsed<Sealed> {

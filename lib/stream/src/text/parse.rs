@@ -190,7 +190,7 @@ impl Parser {
             (2, "on") => object(self.section()?, w),
             (2, "symbols") => self.close_tree(w),
             (2, "of") => self.of(w),
-            (2, "lanes" | "time" | "sums" | "column") => thread_line(self.section()?, first, w),
+            (2, "lanes" | "time" | "sums" | "slow" | "column") => thread_line(self.section()?, first, w),
             (3, "chunk") => self.chunk(w),
             (3, "clock") => self.clock(w),
             (2.., f) if f == "loop" || f.starts_with('^') || is_symbol(f) => self.node(indent, line, w),
@@ -213,6 +213,7 @@ impl Parser {
             lanes: LaneSum::default(),
             sketches: Vec::new(),
             sums: Vec::new(),
+            slow: Vec::new(),
             columns: Vec::new(),
         };
         self.section()?.threads.push(thread);

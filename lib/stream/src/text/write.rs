@@ -16,6 +16,7 @@ use st_model::ranks::RankSeq;
 use st_model::section::{ANY_SYM, Elastic, Ended, Entry, Form, NO_SYM, PathSketch, Section, Sym, Thread};
 use st_model::sketch::histogram::Bin;
 use st_model::sketch::{Shape, Sketch};
+use st_model::slow::{How, Slow};
 use st_model::tree::Item;
 use st_model::varint;
 
@@ -194,6 +195,7 @@ fn thread(s: &Section, t: &Thread, lists: &mut flat::Lists, to: &mut impl Write)
     for sum in &t.sums {
         writeln!(to, "  sums s{} {} {}", sum.sym, ints::print(&sum.compute), ints::print(&sum.comm))?;
     }
+    t.slow.iter().try_for_each(|s| slow(s, to))?;
     t.columns.iter().try_for_each(|(rank, c)| column(*rank, c, to))
 }
 
@@ -265,6 +267,18 @@ fn quantiles(s: &Sketch) -> Vec<String> {
     let head = [format!("~{}", s.count), kept.deviation().to_string()];
     let more = kept.more().iter().map(|at| format!("+{at}"));
     head.into_iter().chain(kept.buckets().iter().map(u16::to_string)).chain(more).collect()
+}
+
+/// `slow s3 steps 4 limits [1000000] number 4 [1 5*]`, or `slow s3 chance -64`.
+fn slow(s: &Slow, to: &mut impl Write) -> io::Result<()> {
+    match &s.how {
+        How::Chance(share) => writeln!(to, "  slow s{} chance {share}", s.sym),
+        How::Steps(of) => {
+            let limits: Vec<_> = of.limits.iter().map(u64::to_string).collect();
+            let (limits, slow) = (limits.join(","), ints::print(&of.slow));
+            writeln!(to, "  slow s{} steps {} limits {limits} number {} {slow}", s.sym, of.steps, of.number)
+        }
+    }
 }
 
 fn column(rank: u32, c: &Column, to: &mut impl Write) -> io::Result<()> {

@@ -76,6 +76,8 @@ fn a_merged_section_shows_classes_and_reads_back() {
         "   rsource P1 7 @<1 0 1 0> | 0 @<1 1 1 0>",
         "# <1 0 2 1> s0 MPI_Send (3,10)",
         "  sums s1 [30 31] 40",
+        "  slow s1 steps 3 limits 70,900 number 3 [4 3 4]",
+        "  slow s2 chance -64",
     ] {
         assert!(text.lines().any(|l| l == line), "{line}\n{text}");
     }

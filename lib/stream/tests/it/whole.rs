@@ -8,6 +8,7 @@ use st_model::ints::Sealed;
 use st_model::ranklist::RankList;
 use st_model::section::{Elastic, Ended, Form, NO_SYM, Partition, RankSums, Section};
 use st_model::sketch::Shape;
+use st_model::slow::{How, Slow, Steps};
 
 fn finish(r: RankRecorder, rank: u32, chunks: Vec<(usize, Chunk)>) -> Section {
     let mut columns = [Column::default(), Column::default()];
@@ -89,5 +90,7 @@ pub(crate) fn pair() -> Section {
     let ended = Ended { rank: 0, thread: 0, calls: 30, last: 2, inside: 1, entered: 9000 };
     s.ended = vec![ended, Ended { rank: 1, last: NO_SYM, inside: NO_SYM, entered: 0, ..ended }];
     thread.sums.push(RankSums { sym: 1, compute: quantised(vec![30, 31]), comm: quantised(vec![40, 40]) });
+    let steps = Steps::new(vec![70, 900], &[vec![0, 2, 1], vec![1, 0, 0]]);
+    thread.slow = vec![Slow { sym: 1, how: How::Steps(steps) }, Slow { sym: 2, how: How::Chance(-64) }];
     s
 }
