@@ -46,6 +46,8 @@ pub enum What {
     Send,
     /// A receive that completed, and whose message nobody in the trace sent.
     Receive,
+    /// A receive whose request was freed before it completed, and to which nobody sent a message.
+    Freed,
 }
 
 impl What {
@@ -64,6 +66,7 @@ impl What {
             Self::File => "file",
             Self::Send => "unmatched send",
             Self::Receive => "unmatched receive",
+            Self::Freed => "freed receive",
         }
     }
 }
@@ -155,12 +158,16 @@ impl Leaks {
         budget.spend_all(sections, None, 2)?;
         sections.iter().try_for_each(|section| matcher.add(section))?;
         let mut ends: HashMap<(u32, u32), Vec<(u64, What)>, FixedState> = HashMap::default();
-        for OpenEnd { call, receives, outside } in matcher.open_ends() {
+        for OpenEnd { call, receives, freed, outside } in matcher.open_ends() {
             if outside {
                 self.outside += 1;
                 continue;
             }
-            let what = if receives { What::Receive } else { What::Send };
+            let what = match (receives, freed) {
+                (_, true) => What::Freed,
+                (true, _) => What::Receive,
+                _ => What::Send,
+            };
             ends.entry((call.rank, call.thread)).or_default().push((call.index, what));
         }
         for section in sections {

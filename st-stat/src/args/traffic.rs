@@ -44,8 +44,8 @@ Times are not needed. Of ranks that ended early nothing is said; whether message
 ranks; those from and to other jobs, spawned or connected, are counted and not listed. What MPI makes itself is not listed.
 
 Columns: those of CSV and JSON are left, what is: active request (never completed), persistent request (never freed), found message (by MPI_Mprobe, never \
-received), communicator, group, datatype, reduction operation, window, file (never freed or closed), unmatched send, unmatched receive; \
-function that made, started or sent it; number; ranks, how many have some, and ranklist, which; site and place.";
+received), communicator, group, datatype, reduction operation, window, file (never freed or closed), unmatched send, unmatched receive, \
+freed receive (its request was freed before it completed, and nothing was sent to it); function that made, started or sent it; number; ranks, how many have some, and ranklist, which; site and place.";
 
 /// What is left behind.
 #[derive(ClapArgs, Clone, Debug)]

@@ -196,6 +196,22 @@ fn planted() -> Vec<Section> {
 }
 
 #[test]
+fn receives_whose_requests_are_freed_are_left_if_nothing_is_sent_to_them() {
+    let [mut a, mut b] = [0, 1].map(|rank| Rank::new(rank, 2));
+    for (t, (tag, place)) in (0..).zip([(5, "met"), (6, "freed"), (6, "freed")]) {
+        a.call(names::MPI_Irecv, place, &[1, 0, 1, tag, 0, 0], (20 * t, 20 * t + 5));
+        a.call(names::MPI_Request_free, "main", &[0], (20 * t + 6, 20 * t + 9));
+    }
+    b.call(names::MPI_Send, "send", &[1, 0, 0, 5, 0], (0, 10));
+    let csv = printed(vec![a.finish("host"), b.finish("host")], &["leaks", "--format", "csv"]);
+    let found: Vec<_> = rows(&csv)
+        .iter()
+        .map(|row| ["left", "function", "number", "place"].map(|c| row[c].clone()))
+        .collect();
+    assert_eq!(found, [["freed receive", "MPI_Irecv", "2", "freed"]], "{csv}");
+}
+
+#[test]
 fn planted_leaks_are_named_with_their_places() {
     let csv = printed(planted(), &["leaks", "--format", "csv"]);
     let found: Vec<_> = rows(&csv)

@@ -1,6 +1,6 @@
 //! Finds the edges: n-th send and n-th receive of a channel, n-th collective operation of a communicator.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
@@ -49,10 +49,12 @@ impl Waiting {
 /// An end of a message that has not met its other end.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenEnd {
-    /// The call that sends, or the one that posts a receive which has completed.
+    /// The call that sends, or the one that posts a receive which has completed or whose request was freed.
     pub call: Call,
     /// Whether it receives.
     pub receives: bool,
+    /// Whether its request was freed before it completed; said of receives only.
+    pub freed: bool,
     /// The other end is of a process that is not in the trace: of another job, which is spawned or connected.
     pub outside: bool,
 }
@@ -104,6 +106,8 @@ pub struct Matcher {
     budget: Budget,
     /// Ends that wait.
     waiting: u64,
+    /// Receives whose requests were freed before they completed: their streams, and when they were posted.
+    freed: HashSet<(u32, u32), FixedState>,
     /// What other processes have to do with it.
     pub(super) sharing: Option<Box<Sharing>>,
 }
@@ -191,10 +195,12 @@ impl Matcher {
         channels.flat_map(move |(key, receives, waiting)| {
             let [from, to] = ends(&self.graph.groups, key);
             let outside = !self.node_of.contains_key(if receives { &from } else { &to });
-            let there = waiting.filter(|w| w.point != NEVER);
-            there.map(move |w| {
+            let freed = move |w: &Waiting| receives && self.freed.contains(&(w.stream, w.other));
+            let ends = waiting.map(move |w| (w.point == NEVER && freed(w), w));
+            let ends = ends.filter(|(freed, w)| *freed || w.point != NEVER);
+            ends.map(move |(freed, w)| {
                 let call = self.call(w.stream, if receives { w.other } else { w.point });
-                OpenEnd { call, receives, outside }
+                OpenEnd { call, receives, freed, outside }
             })
         })
     }
@@ -285,6 +291,7 @@ impl Matcher {
         for (i, w) in walked.into_iter().enumerate() {
             let stream = narrow(first + i);
             self.graph.issues.add(&w.issues);
+            self.freed.extend(w.freed.iter().map(|posted| (stream, *posted)));
             // Lists that grow by doubling would take twice as much.
             let pairs = w.parts.iter().filter_map(|p| p.pairs.as_ref()).flat_map(|p| p.iter()).map(Vec::len);
             let ends = w.sends.len() + w.receives.len() + 2 * w.parts.len() + pairs.sum::<usize>();

@@ -43,6 +43,8 @@ pub(super) struct Walked {
     pub(super) sends: Vec<End>,
     /// In the order in which they were posted.
     pub(super) receives: Vec<End>,
+    /// The enters of the calls that posted receives whose requests were freed before they completed.
+    pub(super) freed: Vec<u32>,
     pub(super) parts: Vec<Part>,
     pub(super) issues: Issues,
 }
@@ -100,6 +102,10 @@ impl Listener for Walker<'_> {
         } else {
             end.channel.settle(got);
         }
+    }
+
+    fn forget(&mut self, number: usize) {
+        self.out.freed.push(self.out.receives[number].other);
     }
 
     fn part(&mut self, event: &Event<'_>, at: Standing, rule: Rule) -> Part {
