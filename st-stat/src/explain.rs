@@ -383,7 +383,7 @@ pub(crate) fn tell_of_threads(sections: &[Section], talk: &Talk) {
     let OtherThreads { threads, mpi } = other_threads(sections);
     if threads > 0 {
         let message = format!(
-            "a rank's time, computation and time in MPI are those of its first thread; {} that {} in MPI for {} {} left out",
+            "a rank's time, computation and time in MPI are those of the thread that stands for it; {} that {} in MPI for {} {} left out",
             counted(threads, "other thread"),
             if threads == 1 { "is" } else { "are" },
             duration(saturate(mpi)),

@@ -44,7 +44,7 @@ pub(crate) struct Levels {
     /// How long the time is: the last column may reach beyond its end.
     #[serde(skip)]
     pub(crate) span_ns: u64,
-    /// Outside of MPI, and in it with all waits, of each rank's first thread, ns.
+    /// Outside of MPI, and in it with all waits, of the thread that stands for each rank, ns.
     pub(crate) computation: Vec<u64>,
     pub(crate) mpi: Vec<u64>,
     /// By kind of wait, ns; empty if there is none of it.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use st_match::volume::{Alike, Graphs, Moved, Places, Side, Volumes};
 use st_model::calls::CallTable;
 use st_model::frequencies::Frequencies;
+use st_model::lead::lead_thread;
 use st_model::paused::{self, Pauses};
 use st_model::project::Error;
 use st_model::rank_times::{RankTime, TimeSum};
@@ -116,8 +117,9 @@ impl Profile {
                     continue;
                 }
                 let mut volumes = Volumes::new(section, rank, &graphs);
+                let lead = lead_thread(section, rank);
                 for thread in 0..section.threads.len() {
-                    let time = (timed && thread == 0).then(TimeSum::default);
+                    let time = (timed && thread == lead).then(TimeSum::default);
                     p.read(section, thread, time, &mut volumes, &mut totals, &mut drawn)?;
                 }
                 p.ranks.push(totals);

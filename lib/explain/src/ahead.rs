@@ -118,21 +118,12 @@ pub(crate) enum Deed {
     Pause,
 }
 
-/// When a thread begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Begins {
-    /// When a call is entered.
-    Entered,
-    /// When `MPI_Init` is left.
-    Left,
-}
-
 /// A call whose turn has not come.
 #[derive(Debug)]
 pub(crate) struct Coming {
     pub(crate) visit: Visit,
-    /// When in it its thread begins, if it is the first.
-    pub(crate) begins: Option<Begins>,
+    /// When its thread begins, if it is the first.
+    pub(crate) begins: Option<i64>,
     /// Nothing if it is the first and does nothing else, or if its thread has ended.
     pub(crate) does: Option<Does>,
     /// Number of its deeds.

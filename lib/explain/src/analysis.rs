@@ -10,7 +10,7 @@ use crate::places::Places;
 use crate::timeline::Timeline;
 use crate::waits::{At, Sum, WaitKind, Waits};
 
-/// What a rank's first thread did between the end of `MPI_Init` and the start of `MPI_Finalize`.
+/// What the thread that stands for a rank ([`st_model::lead`]) did between the end of `MPI_Init` and the start of `MPI_Finalize`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RankTotals {
     /// World rank.
@@ -99,7 +99,7 @@ pub struct Analysis {
     pub(crate) timelines: Vec<Timeline>,
     /// Numbers of the nodes of ranks, of which these are known.
     pub(crate) nodes: HashMap<u32, u32, FixedState>,
-    /// Threads that have times: their ranks, and their indices in the sections.
+    /// Threads that have times: their ranks, and their indices in the sections. Of a rank's threads the one that stands for it comes first.
     pub lanes: Vec<(u32, u32)>,
     /// Each wait of [`crate::analyse_each`] and [`crate::analyse_all`], in no particular order.
     pub each: Vec<Waited>,

@@ -13,12 +13,13 @@ use st_match::volume::{Graphs, Volumes};
 use st_model::calls::{Kind, names};
 use st_model::columns::Points;
 use st_model::event::{Event, Events};
+use st_model::lead::Lead;
 use st_model::num::{narrow, saturate};
 use st_model::paused;
 use st_model::project::Error;
-use st_model::section::Section;
+use st_model::section::{Section, Sym};
 
-use crate::ahead::{Ahead, Begins, Coming, Deed};
+use crate::ahead::{Ahead, Coming, Deed};
 use crate::analysis::{PlaceTotals, RankTotals};
 use crate::pending_calls::Visit;
 use crate::predict::Does;
@@ -57,6 +58,9 @@ struct Account<'a> {
     buffered: VecDeque<usize>,
     totals: Vec<PlaceTotals>,
     times: RankTotals,
+    /// When MPI begins and ends on other threads, if this one stands for its rank; and the event that ends it.
+    span: Option<(i64, i64)>,
+    finalize: Sym,
     begun: bool,
     ended: bool,
     last: i64,
@@ -99,6 +103,8 @@ impl<'a> Cursor<'a> {
             buffered: VecDeque::new(),
             totals: vec![PlaceTotals::default(); section.symbols.len()],
             times: RankTotals { rank, ..RankTotals::default() },
+            span: None,
+            finalize: 0,
             begun: false,
             ended: false,
             last: 0,
@@ -106,6 +112,13 @@ impl<'a> Cursor<'a> {
         };
         let (events, points) = (section.events(thread, rank)?, column.points());
         Some(Self { events, points, over: false, failed: None, untimed: false, account })
+    }
+
+    /// The thread stands for its rank, whose first thread does not make `MPI_Finalize`.
+    pub(crate) fn leads(mut self, lead: &Lead) -> Self {
+        self.account.span = lead.span;
+        self.account.finalize = lead.finalize;
+        self
     }
 
     /// Its rank, if that did not come to its end, or its times did not.
@@ -122,7 +135,7 @@ impl<'a> Cursor<'a> {
         for (sym, _) in left.filter(|(_, what)| whole && *what == What::Request) {
             totals[sym as usize].leaked += 1;
         }
-        let all = places.iter().copied().zip(totals).filter(|(_, t)| t.calls > 0);
+        let all = places.iter().copied().zip(totals).filter(|(_, t)| t.calls > 0 || t.before > 0);
         Come { times, totals: all.collect() }
     }
 }
@@ -156,6 +169,7 @@ impl Cursor<'_> {
     fn read(&mut self, number: u32, context: &mut Context<'_>, ahead: &mut Ahead) -> Result<bool, Error> {
         let Some(enter) = self.points.next() else {
             self.untimed = self.account.begun && self.events.next_event()?.is_some();
+            self.account.end(self.untimed, context);
             return Ok(false);
         };
         let exit = self.points.next().unwrap_or(enter);
@@ -182,10 +196,11 @@ impl Account<'_> {
             bytes: 0,
         };
         let init = event.row.is_some_and(|row| row.kind == Kind::Init);
-        let begins = (init || !self.begun).then_some(if init { Begins::Left } else { Begins::Entered });
-        if begins.is_some() {
-            (self.begun, self.last) = (true, *enter);
-            self.times.begin = if init { *exit } else { *enter };
+        let entered = self.span.map_or(*enter, |(begin, _)| begin);
+        let begins = (init || !self.begun).then_some(if init { *exit } else { entered });
+        if let Some(begin) = begins {
+            (self.begun, self.last) = (true, if init { *enter } else { entered });
+            self.times.begin = begin;
             let what = if init { Activity::Call } else { Activity::Computation };
             context.line.iter_mut().for_each(|line| line.start(self.times.begin, place, what));
         }
@@ -217,6 +232,17 @@ impl Account<'_> {
         visit.bytes = self.act(event, !poll, context.groups, ahead);
         let deeds = narrow(ahead.deeds() - before);
         ahead.call(Coming { visit, begins, does, deeds });
+    }
+
+    /// There are no more calls with times. A thread that stands for its rank and does not make `MPI_Finalize` computes until that.
+    fn end(&mut self, untimed: bool, context: &mut Context<'_>) {
+        let Some((_, end)) = self.span.filter(|_| self.begun && !self.ended && !untimed) else { return };
+        let before = saturate::<u64>(end.saturating_sub(self.last));
+        let sym = self.finalize as usize;
+        let place = self.places.get(sym).copied().unwrap_or(u32::MAX);
+        context.line.iter_mut().for_each(|line| line.call(place, end, end));
+        self.totals[sym].before = self.totals[sym].before.saturating_add(before);
+        (self.ended, self.times.end) = (true, end);
     }
 
     /// Adds up its time; recording was paused before it or not.

@@ -58,9 +58,7 @@ pub use lengths::Few;
 pub use matter::Matter;
 pub use own::{LONG, SHORT};
 pub use path::{OnPath, Path, Stay};
-pub use phases::{
-    Loop, LoopId, Moment, PhasesBy, Stretch, loops, phases, stretches, sum, waits_of_first_threads,
-};
+pub use phases::{Loop, LoopId, Moment, PhasesBy, Stretch, loops, phases, stretches, sum, waits_of_leads};
 pub use places::Places;
 pub use predict::{Link, Model, Network, Scenario};
 pub use prediction::Prediction;

@@ -1,6 +1,6 @@
 //! How time changes from iteration to iteration of a program's outermost loops, or from phase to phase.
 //!
-//! An iteration of a rank's first thread lasts from the end of the call before it to the end of its last call: the computation
+//! An iteration of the thread that stands for a rank ([`st_model::lead`]), mostly its first, lasts from the end of the call before it to the end of its last call: the computation
 //! before its first call is its own. Loops of ranks are the same that have as many iterations, the n-th such of each rank. A phase lasts
 //! from when an `MPI_Pcontrol` is entered to when the next one is, or `MPI_Finalize`: what is computed before these is of the phase that they end.
 
@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use clap::ValueEnum;
 use st_model::calls::Kind;
 use st_model::event::Event;
+use st_model::lead::lead_thread;
 use st_model::num::{Exact as _, float, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
@@ -244,12 +245,13 @@ pub struct Stretch {
     pub moment: Moment,
 }
 
-/// Waits of each rank's first thread. `each` and `lanes` are those of an analysis.
+/// Waits of the thread that stands for each rank. `each` and `lanes` are those of an analysis.
 #[must_use]
-pub fn waits_of_first_threads(each: &[Waited], lanes: &[(u32, u32)]) -> HashMap<u32, Vec<Waited>> {
+pub fn waits_of_leads(each: &[Waited], lanes: &[(u32, u32)]) -> HashMap<u32, Vec<Waited>> {
     let mut all: HashMap<u32, Vec<Waited>> = HashMap::new();
-    let is_first = |w: &&Waited| lanes.get(w.thread.to_usize()).is_some_and(|(_, thread)| *thread == 0);
-    each.iter().filter(is_first).for_each(|w| all.entry(w.rank).or_default().push(*w));
+    let rank_of = |n: usize| lanes.get(n).map(|(rank, _)| rank);
+    let leads = |w: &&Waited| w.thread.checked_sub(1).is_none_or(|n| rank_of(n.to_usize()) != Some(&w.rank));
+    each.iter().filter(leads).for_each(|w| all.entry(w.rank).or_default().push(*w));
     all
 }
 
@@ -265,7 +267,7 @@ pub fn phases(
     each: &[Waited],
     lanes: &[(u32, u32)],
 ) -> Result<Vec<Loop>, Error> {
-    let mut waits = waits_of_first_threads(each, lanes);
+    let mut waits = waits_of_leads(each, lanes);
     let mut loops: BTreeMap<LoopId, (Loop, BTreeMap<u64, Moment>)> = BTreeMap::new();
     let level = |id: LoopId| (by == PhasesBy::Pcontrol).then_some(id.which);
     for section in sections {
@@ -292,7 +294,7 @@ pub fn phases(
     Ok(all)
 }
 
-/// Cuts what a rank's first thread does into iterations or phases, and what lies between them, in order. `waits` are those of that thread,
+/// Cuts what the thread that stands for a rank does into iterations or phases, and what lies between them, in order. `waits` are those of that thread,
 /// if they are to be added up. *Cost:* O(calls) time.
 ///
 /// # Errors
@@ -305,7 +307,7 @@ pub fn stretches<E: From<Error>>(
     mut waits: Vec<Waited>,
     each: &mut dyn FnMut(&Stretch) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Some(events) = section.events(0, rank) else { return Ok(()) };
+    let Some(events) = section.events(lead_thread(section, rank), rank) else { return Ok(()) };
     waits.sort_unstable();
     let (mut events, mut waits) = (events.timed(), waits.into_iter().peekable());
     let mut cut = Cut { by, met: HashMap::new(), numbers: HashMap::new(), phase: None };
@@ -353,11 +355,12 @@ pub fn stretches<E: From<Error>>(
     now.map_or(Ok(()), |done| each(&done))
 }
 
-/// The outermost loops around calls of a rank's first thread, in the order in which it comes to them, as [`stretches`] has them.
+/// The outermost loops around calls of the thread that stands for a rank, in the order in which it comes to them, as [`stretches`] has them.
 /// *Cost:* O(nodes) where counts are constant, else by what they store; not by calls.
 #[must_use]
 pub fn loops(section: &Section, rank: u32, looks: &mut Looks) -> Vec<LoopId> {
-    let Some(thread) = section.threads.first().filter(|t| t.ranks.contains(rank)) else { return Vec::new() };
+    let lead = section.threads.get(lead_thread(section, rank));
+    let Some(thread) = lead.filter(|t| t.ranks.contains(rank)) else { return Vec::new() };
     let (runs, items) = (section.runs_of(thread, rank, looks), thread.tree.items());
     let is_called = |node: usize| runs[node] > 0 && matches!(items[node], Item::Leaf { .. });
     let (mut all, mut numbers, mut node) = (Vec::new(), HashMap::new(), 0);

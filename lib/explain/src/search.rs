@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use st_match::volume::Graphs;
+use st_model::lead::lead;
 use st_model::num::{Exact as _, narrow, saturate};
 use st_model::project::Error;
 use st_model::section::Section;
@@ -123,8 +124,18 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     for (rank, s) in ranks {
         let known = &known[s];
         let number = shared.groups.number(rank.into()).unwrap_or_default();
-        for (i, _) in known.section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank)) {
-            cursors.extend(Cursor::new(known, i, rank, &graphs));
+        let of_rank = known.section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank));
+        let mut of_rank: Vec<usize> = of_rank.map(|(i, _)| i).collect();
+        // The one that stands for the rank comes first.
+        let lead = lead(known.section, rank);
+        of_rank.sort_by_key(|i| lead.is_some_and(|lead| lead.thread != *i));
+        for i in of_rank {
+            let cursor = Cursor::new(known, i, rank, &graphs);
+            let leads = lead.as_ref().filter(|lead| lead.thread == i);
+            cursors.extend(cursor.map(|cursor| match leads {
+                Some(lead) => cursor.leads(lead),
+                None => cursor,
+            }));
             if shared.ledger.tracks.len() < cursors.len() {
                 found.lanes.push((rank, narrow(i)));
                 shared.ledger.tracks.push(Track::of(rank, number));
@@ -235,7 +246,7 @@ impl Analysis {
             for (place, t) in totals {
                 self.totals.entry(At { rank: track.rank, place }).or_default().add(&t);
             }
-            // Its first thread comes first.
+            // The thread that stands for it comes first.
             if self.ranks.last().is_none_or(|last| last.rank != track.rank) {
                 self.ranks.push(RankTotals { wait: track.waited, ..times });
             }

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use st_match::unfreed::Unfreed;
 use st_model::num::{Exact as _, narrow, saturate};
 
-use crate::ahead::{Ahead, Begins, Coming, Completes, Deed, completed};
+use crate::ahead::{Ahead, Coming, Completes, Deed, completed};
 use crate::analysis::Waited;
 use crate::messages::{By, Messages, Suspect};
 use crate::operations::Operations;
@@ -164,8 +164,7 @@ impl Shared {
         let visit = call.visit;
         let Visit { thread, place, enter, exit, .. } = visit;
         let steps = &mut self.ledger.steps;
-        if let Some(begins) = call.begins {
-            let at = if begins == Begins::Left { exit } else { enter };
+        if let Some(at) = call.begins {
             steps.tell(RunStep::Begin(thread, at));
         }
         if let Some(does) = call.does {

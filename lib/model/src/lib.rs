@@ -27,6 +27,7 @@ pub mod groups;
 pub mod header;
 pub mod ints;
 pub mod lanes;
+pub mod lead;
 pub mod lowest;
 mod modules;
 pub mod names;

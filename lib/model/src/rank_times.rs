@@ -1,15 +1,17 @@
 //! How long ranks took, and how much of that they spent in MPI.
 //!
-//! A rank's time is that of its first thread, the one that makes both calls, from the end of `MPI_Init` to the start of
-//! `MPI_Finalize`.
+//! A rank's time goes from the end of `MPI_Init` to the start of `MPI_Finalize`; computation and time in MPI are those of the thread that
+//! stands for it ([`crate::lead`]): the first one, which makes both calls.
 
 use crate::num::saturate;
 use std::collections::BTreeMap;
 
-use crate::calls::{CallId, CallTable, Kind};
+use crate::calls::Kind;
 use crate::columns::{Column, duration};
 use crate::event::{Event, Events};
 use crate::ints::Sealed;
+pub use crate::lead::counted;
+use crate::lead::{lead, lead_thread};
 use crate::paused::{self, Pauses};
 use crate::project::Error;
 use crate::ranklist::RankList;
@@ -114,20 +116,25 @@ pub fn begin(section: &Section) -> Result<Option<i64>, Error> {
     Ok(first)
 }
 
-/// Whether the times before and in a function's calls are part of a rank's time.
-#[must_use]
-pub fn counted(call: CallId) -> [bool; 2] {
-    match CallTable::builtin().get(call).map(|row| row.kind) {
-        Some(Kind::Init) => [false, false],
-        Some(Kind::Finalize) => [true, false],
-        _ => [true, true],
-    }
-}
-
 /// The time of each rank of a section that has times. Without sketches the time in MPI is not known: it is 0.
 #[must_use]
 pub fn rank_times(section: &Section) -> Vec<RankTime> {
-    let Some(thread) = section.threads.first() else { return Vec::new() };
+    let mut all = thread_times(section, 0);
+    let mut others = BTreeMap::new();
+    for time in &mut all {
+        let Some(lead) = lead(section, time.rank) else { continue };
+        if lead.thread > 0 {
+            let of = others.entry(lead.thread).or_insert_with(|| thread_times(section, lead.thread));
+            *time = of.iter().find(|own| own.rank == time.rank).copied().unwrap_or(*time);
+        }
+        time.whole = lead.span.map_or(time.whole, |(begin, end)| duration(begin, end).into());
+    }
+    all
+}
+
+/// The time of each rank's thread that has times.
+fn thread_times(section: &Section, thread: usize) -> Vec<RankTime> {
+    let Some(thread) = section.threads.get(thread) else { return Vec::new() };
     let mut totals = totals(thread).peekable();
     if totals.peek().is_none() {
         let of = |(rank, column): &(u32, Column)| RankTime {
@@ -153,7 +160,7 @@ pub fn rank_times(section: &Section) -> Vec<RankTime> {
     all
 }
 
-/// Threads of ranks beside their first ones: a rank's time is not theirs.
+/// Threads of ranks beside those that stand for them: a rank's time is not theirs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct OtherThreads {
     /// How many there are on all ranks together.
@@ -162,7 +169,7 @@ pub struct OtherThreads {
     pub mpi: u128,
 }
 
-/// The threads of sections' ranks beside their first ones.
+/// The threads of sections' ranks beside those that stand for them.
 pub fn other_threads<'a>(sections: impl IntoIterator<Item = &'a Section>) -> OtherThreads {
     let mut all = OtherThreads::default();
     for section in sections {
@@ -175,6 +182,16 @@ pub fn other_threads<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Oth
                 }
             }
         }
+        // Where another one stands for a rank, the first is one of the others.
+        let leads = section.ranks.iter().map(|rank| (rank, lead_thread(section, rank)));
+        let leads: Vec<_> = leads.filter(|(_, thread)| *thread > 0).collect();
+        let mpi = |thread, rank| {
+            let times = thread_times(section, thread);
+            times.iter().find(|of| of.rank == rank).map_or(0, |of| of.mpi)
+        };
+        for (rank, thread) in leads {
+            all.mpi = all.mpi.saturating_add(mpi(0, rank)).saturating_sub(mpi(thread, rank));
+        }
     }
     all
 }
@@ -186,7 +203,8 @@ pub fn other_threads<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Oth
 /// If the rank cannot be read back.
 pub fn exact_time(section: &Section, rank: u32) -> Result<Option<RankTime>, Error> {
     let shared = section.threads.first().is_some_and(|thread| thread.ranks.len() > 1);
-    let Some(mut events) = section.events(0, rank).filter(|_| shared).map(Events::timed) else {
+    let thread = lead_thread(section, rank);
+    let Some(mut events) = section.events(thread, rank).filter(|_| shared).map(Events::timed) else {
         return Ok(None);
     };
     let mut time = TimeSum::default();
@@ -199,7 +217,7 @@ pub fn exact_time(section: &Section, rank: u32) -> Result<Option<RankTime>, Erro
     Ok(time.of(section, rank))
 }
 
-/// The time of a rank, added up by the exact times of its first thread's calls.
+/// The time of a rank, added up by the exact times of the calls of the thread that stands for it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct TimeSum {
     whole: u128,
@@ -237,11 +255,14 @@ impl TimeSum {
     /// The sum for a rank of a section, if the times of all calls are there.
     #[must_use]
     pub fn of(&self, section: &Section, rank: u32) -> Option<RankTime> {
-        let began = section.threads.first().and_then(|thread| thread.column(rank)?.start());
+        let lead = lead(section, rank);
+        let thread = section.threads.get(lead.map_or(0, |lead| lead.thread));
+        let began = thread.and_then(|thread| thread.column(rank)?.start());
         let before = began.zip(self.first).map_or(0, |(began, first)| u128::from(duration(began, first)));
+        let span = lead.and_then(|lead| lead.span).map(|(begin, end)| duration(begin, end).into());
         (!self.unknown).then_some(RankTime {
             rank,
-            whole: before + self.whole,
+            whole: span.unwrap_or(before + self.whole),
             mpi: self.mpi,
             paused: self.paused,
         })

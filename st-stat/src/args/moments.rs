@@ -13,7 +13,7 @@ Examples:
   st-stat phases --format csv app.st > iterations.csv
   st-stat phases --by pcontrol app.st      by what the program says with MPI_Pcontrol
 
-A loop is an outermost one around calls of a rank's first thread that has several iterations; loops of ranks are the same that have as many, the n-th \
+A loop is an outermost one around calls of the thread that stands for a rank that has several iterations; loops of ranks are the same that have as many, the n-th \
 such of each rank. An iteration lasts from the end of the call before it to the end of its last call. Of a loop that only some ranks make the text names them. Drawn are mean time, share of MPI and share of \
 wait states over the run, by parts, of the loops that take more than 1 % of the time. The trend is how much longer the last \
 takes than the first by the straight line or the exponential curve, whichever is nearer, through medians of parts (single iterations do not change it: their tenths may differ \

@@ -23,7 +23,7 @@ Clusters are main clusters as of st-stat clusters; of ranks that nobody has put 
 
 \
 Columns: those of CSV and JSON are first_rank and last_rank of a row (first_node and last_node, first_cluster and last_cluster); begin_ns and end_ns of a column, from the zero of st-stat at; computation_ns and mpi_ns, \
-with all waits, of each rank's first thread; late_sender_ns, late_receiver_ns, collective_ns and one_sided_ns, waits by kind. All times are those of all \
+with all waits, of the thread that stands for each rank; late_sender_ns, late_receiver_ns, collective_ns and one_sided_ns, waits by kind. All times are those of all \
 ranks of the row together.";
 
 /// What ranks do when.

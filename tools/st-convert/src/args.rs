@@ -131,7 +131,7 @@ What is said: how many calls and about how many bytes it will be and, where that
 that, what the format had no place for, by name and count: of a call's parameters, too, but not of sums (extrap, cube, --level phases and summary), which have none. With --strict nothing is written then.
 
 --level phases: what each rank does from the begin to the end of each iteration or phase, as st-stat phases has them (--by), and of what lies between \
-them, which is called so; of a rank's first thread. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv, parquet and arrow a row of the table phases: \
+them, which is called so; of the thread that stands for a rank. In perfetto and chrome each is a slice of the name of its loop, in otf2 a region with the times as metrics, in csv, parquet and arrow a row of the table phases: \
 rank; loop, a number in the order in which ranks come to them, the same whichever ranks are written, or none of what lies between; level of MPI_Pcontrol; iteration, from 0; function and site of its first call; begin_ns; end_ns; calls; compute_ns \
 between calls, mpi_ns in calls and, with --waits, wait_ns, how much of that is waiting for others. Slices have the same as arguments. Computation before a first call is the iteration's; that before an MPI_Pcontrol is of the phase which that ends. With --from, \
 --until and --phase, which chooses by the first call, phases are written as a whole; --sites is refused. It takes time by the number of calls, and memory by that of loops, but with --waits for each wait. Calls of other threads are counted as left out.

@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use st_cli::UsageError;
 use st_model::calls::{CallTable, Kind, names};
 use st_model::event::{Arg, Event};
+use st_model::lead::lead_thread;
 use st_model::num::Exact as _;
 use st_model::section::{Section, Sym};
 use st_model::sites::CallSites;
@@ -116,12 +117,12 @@ fn mean(
     Ok(())
 }
 
-/// When ranks are in a phase: from an `MPI_Pcontrol` of its level to the next one of any, or to the end, on a rank's first thread.
+/// When ranks are in a phase: from an `MPI_Pcontrol` of its level to the next one of any, or to the end, on the thread that stands for a rank.
 fn phases(sections: &[Section], wanted: i64, zero: i64) -> Result<Phases> {
     let (mut all, mut levels) = (Phases::default(), BTreeSet::new());
     for section in sections {
         for rank in section.ranks.iter() {
-            let Some(events) = section.events(0, rank) else { continue };
+            let Some(events) = section.events(lead_thread(section, rank), rank) else { continue };
             let (mut events, mut begun) = (events.timed(), None::<i64>);
             let mut own = Vec::new();
             while let Some(event) = events.next_event().context("decoding")? {

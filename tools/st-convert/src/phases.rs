@@ -6,7 +6,7 @@ use anyhow::Result;
 use foldhash::fast::FixedState;
 use st_cli::counted;
 use st_cli::options::Steps;
-use st_explain::{LoopId, PhasesBy, Place, Stretch, Waited, stretches, waits_of_first_threads};
+use st_explain::{LoopId, PhasesBy, Place, Stretch, Waited, stretches, waits_of_leads};
 use st_model::calls::CallId;
 use st_model::num::{Exact as _, narrow};
 use st_model::section::Section;
@@ -61,7 +61,7 @@ pub(crate) fn phases(
                 tell(0)
             })?;
         }
-        if lane.thread > 0 {
+        if !lane.leads {
             losses.add("calls of threads that are not the first of their rank", lane.calls);
             continue;
         }
@@ -97,7 +97,7 @@ fn waits(trace: &Trace) -> Result<HashMap<u32, Vec<Waited>>> {
     }
     let whole = Trace { window: Window::ALL, chosen: Chosen::default(), ..trace.clone() };
     let found = of_calls(&whole, &|_| Ok(()))?;
-    Ok(waits_of_first_threads(&found.each, &found.lanes))
+    Ok(waits_of_leads(&found.each, &found.lanes))
 }
 
 /// Nodes of a tree that are looked at in a step.

@@ -9,6 +9,7 @@ use st_explain::PhasesBy;
 use st_match::volume::Graphs;
 use st_model::calls::{CallTable, Meaning};
 use st_model::columns::Column;
+use st_model::lead::lead_thread;
 use st_model::num::{Exact as _, float, narrow};
 use st_model::ranklist::RankList;
 use st_model::section::{PathSketch, Section, Symbol};
@@ -26,6 +27,8 @@ pub(crate) struct Lane {
     pub(crate) rank: u32,
     /// Index of the thread in its section.
     pub(crate) thread: u32,
+    /// It stands for its rank.
+    pub(crate) leads: bool,
     /// Index of its node in [`Trace::hosts`].
     pub(crate) host: u32,
     /// Index of its section.
@@ -102,12 +105,21 @@ impl Trace {
                     Some(host) => *host,
                     None => *known.entry("").or_insert_with(|| unnamed(&mut hosts)),
                 };
+                let lead = lead_thread(section, rank);
                 let there = section.threads.iter().enumerate().filter(|(_, t)| t.ranks.contains(rank));
                 for (i, thread) in there {
                     let timed = thread.column(rank).map_or(0, Column::events);
                     let calls = section.calls_of(thread, rank).into_iter().fold(0, u64::saturating_add);
                     *events = events.saturating_add(calls);
-                    lanes.push(Lane { rank, thread: narrow(i), host, section: number, calls, timed });
+                    lanes.push(Lane {
+                        rank,
+                        thread: narrow(i),
+                        leads: i == lead,
+                        host,
+                        section: number,
+                        calls,
+                        timed,
+                    });
                 }
             }
         }

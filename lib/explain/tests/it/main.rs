@@ -3,6 +3,7 @@
 
 mod causes;
 mod kept;
+mod leads;
 mod noise;
 mod planted;
 mod predict;

@@ -66,7 +66,7 @@ struct Sums {
     calls: u64,
     sent: u64,
     received: u64,
-    /// Of the first thread's calls, where all are read.
+    /// Of the calls of the thread that stands for the rank, where all are read.
     time: TimeSum,
 }
 
@@ -144,13 +144,14 @@ impl<'a, S: Sink> Tables<'a, S> {
     }
 
     /// A rank's time by exact times, where what is kept of it is also of others.
-    fn time(&self, lane: &Lane, sums: &Sums) -> Result<Option<RankTime>> {
+    fn time(&self, lanes: &[Lane], sums: &Sums) -> Result<Option<RankTime>> {
+        let Some(lane) = lanes.iter().find(|lane| lane.leads) else { return Ok(None) };
         let section = self.trace.section(lane);
         if !self.trace.is_whole() {
             return Ok(exact_time(section, lane.rank)?);
         }
         let shared = section.threads.first().is_some_and(|thread| thread.ranks.len() > 1);
-        Ok(sums.time.of(section, lane.rank).filter(|_| shared && lane.thread == 0))
+        Ok(sums.time.of(section, lane.rank).filter(|_| shared))
     }
 
     fn ranks(&mut self) -> Result<()> {
@@ -159,7 +160,7 @@ impl<'a, S: Sink> Tables<'a, S> {
         for lanes in self.trace.lanes.chunk_by(|a, b| a.rank == b.rank) {
             let Some(lane) = lanes.first() else { continue };
             let sums = self.sums.get(&lane.rank).copied().unwrap_or_default();
-            let exact = self.time(lane, &sums)?;
+            let exact = self.time(lanes, &sums)?;
             let time = exact.as_ref().or_else(|| times.get(&lane.rank));
             self.sink.row(
                 RANKS,
@@ -243,7 +244,7 @@ impl<S: Sink> Format for Tables<'_, S> {
         sums.calls += event.calls();
         sums.sent = sums.sent.saturating_add(call.sent);
         sums.received = sums.received.saturating_add(call.received);
-        if call.lane.thread == 0 && self.trace.is_whole() {
+        if call.lane.leads && self.trace.is_whole() {
             sums.time.add(event, call.times);
         }
         if self.trace.level == Level::Summary {
