@@ -94,7 +94,11 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
         unsafe fn #body(next: #pointer #sep #decl) -> #result {
             unsafe {
                 #first
-                let Some(inside) = Inside::enter().or_else(left::enter) else {
+                let entered = match Inside::enter() {
+                    None => left::enter(capture_registers()),
+                    entered => entered,
+                };
+                let Some(inside) = entered else {
                     let result = next(#args);
                     #missed
                     return result;

@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::inside::Inside;
 use crate::local::{Local, with};
 use crate::state::{NESTED, RECORDING};
-use st_unwind::{Registers, Unwinder, capture_registers};
+use st_unwind::{Registers, Unwinder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,13 +18,12 @@ pub(crate) fn may_happen() {
 }
 
 /// A call comes that [`Inside::enter`] takes for one inside of another, or that is not recorded for other reasons: enters it all the
-/// same if that other one was left.
+/// same if that other one was left. The registers are those of the wrapper that calls this.
 #[cold]
-pub(crate) fn enter() -> Option<Inside> {
+pub(crate) fn enter(registers: Registers) -> Option<Inside> {
     if !RECORDING.load(Ordering::Relaxed) {
         return None;
     }
-    let registers = capture_registers();
     let was_left = with(|l| {
         let is_nested = l.paused.get() == 0 && l.depth.get() > 0;
         let was_left = is_nested && HANDLERS.load(Ordering::Relaxed) && has_left(l, registers);
@@ -44,7 +43,7 @@ fn has_left(local: &Local, registers: Registers) -> bool {
     static UNWINDER: Mutex<Option<Unwinder>> = Mutex::new(None);
     let mut unwinder = UNWINDER.lock().unwrap_or_else(PoisonError::into_inner);
     let mut own = unwinder.take().unwrap_or_else(|| Unwinder::new(Arc::default())).of_this_thread();
-    // SAFETY: `enter` has captured them, and is running.
+    // SAFETY: the wrapper has captured them, and waits for us.
     let has_left = unsafe { own.has_left(registers, local.stack_pointer.get()) };
     *unwinder = Some(own);
     has_left

@@ -187,8 +187,9 @@ impl Unwinder {
         fast.or_else(|| self.leave_own_module_slowly(registers))
     }
 
-    /// Whether a function of our own module that ran with this stack pointer, which called what led to the frame of these registers or
-    /// was left without returning (`longjmp`), has been left. Only the thread's own stack is looked at: on others nothing has.
+    /// Whether a function of our own module that ran with this stack pointer, which called what led to the function of these registers,
+    /// another one of it, or was left without returning (`longjmp`), has been left. Only the thread's own stack is looked at: on others
+    /// nothing has.
     ///
     /// # Safety
     ///
@@ -198,15 +199,10 @@ impl Unwinder {
             return false;
         }
         let Some(window) = self.stacks.own_window(registers.rsp) else { return false };
-        // SAFETY: the caller's promise.
-        let Some(start) = (unsafe { self.start_frame(registers) }) else { return false };
         self.trail.clear();
-        let mut cursor = Cursor::new(start.return_address, start.stack_pointer, start.frame_pointer);
-        // What it has called lies below its own frame, and returns into our own module.
+        let mut cursor = Cursor::new(registers.rip, registers.rsp, registers.rbp);
+        // What it has called lies below its own frame, and returns into our own module; at once if that has jumped to the other one.
         for _ in 0..BELOW_LIMIT {
-            if cursor.stack_pointer >= stack_pointer {
-                return true;
-            }
             let rule = self.rule(cursor.lookup);
             let next = match cursor.step(rule, &window, &mut Unnoted) {
                 None if rule.cfa == Cfa::Complex => self.complex_step(&mut cursor, &window),
@@ -214,6 +210,9 @@ impl Unwinder {
             };
             if next.is_none_or(|address| self.is_own(address)) {
                 return false;
+            }
+            if cursor.stack_pointer >= stack_pointer {
+                return true;
             }
         }
         false

@@ -53,8 +53,9 @@ fn bytes(mut trace: Trace) -> Result<Vec<u8>, Failure> {
     trace.header.allowed.clear();
     trace.header.processors.clear();
     trace.header.queued = None;
-    // It takes the exact times of all ranks in one place.
+    // They take the exact times of all ranks in one place.
     trace.explanation = None;
+    trace.sections.iter_mut().flat_map(|s| &mut s.threads).for_each(|thread| thread.slow.clear());
     let mut out = Vec::new();
     write(&trace, &mut out, WriteOptions::PIPE).map_err(|e| e.to_string())?;
     Ok(out)

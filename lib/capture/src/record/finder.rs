@@ -9,8 +9,9 @@ const LONGEST: u64 = 2048;
 const KEPT: usize = 4096;
 /// A period has to go on for so long at least: what comes two or three times is mostly part of something longer.
 const LEAST: u64 = 4;
-/// Pairs of symbols whose latest place is kept, by hash.
-const PAIRS: usize = 4096;
+/// Pairs of symbols whose latest place is kept, by hash: few at first, for a thread may make few calls, more from so many symbols on.
+const PAIRS: [usize; 2] = [64, 4096];
+const MANY: u64 = 1024;
 /// Longest pause after a period that did not come again, in symbols.
 const LONGEST_PAUSE: u64 = 1 << 12;
 
@@ -82,19 +83,28 @@ impl Finder {
     #[inline]
     fn pair_before(&self, sym: Sym) -> Option<u64> {
         let last = self.before(1);
-        let after = *self.after_pair.get(pair(last, sym))?;
+        let after = *self.after_pair.get(self.pair(last, sym))?;
         let ago = self.at + 1 - after;
         // Another pair may have the hash.
         (after > 1 && ago <= LONGEST && self.before(ago) == sym && self.before(ago + 1) == last)
             .then_some(after)
     }
 
+    /// Where a symbol after another one has its place.
+    #[inline]
+    fn pair(&self, last: Sym, sym: Sym) -> usize {
+        let hash = (last.wrapping_mul(0x9E37_79B1).rotate_left(15) ^ sym).wrapping_mul(0x85EB_CA6B);
+        hash.to_usize() >> 20 & self.after_pair.len().saturating_sub(1)
+    }
+
     fn take(&mut self, sym: Sym) {
-        if self.after_pair.is_empty() {
-            self.after_pair.resize(PAIRS, 0);
+        match self.at {
+            0 => self.after_pair.resize(PAIRS[0], 0),
+            MANY => self.after_pair = vec![0; PAIRS[1]],
+            _ => {}
         }
-        let last = self.before(1);
-        if let Some(after) = self.after_pair.get_mut(pair(last, sym)) {
+        let pair = self.pair(self.before(1), sym);
+        if let Some(after) = self.after_pair.get_mut(pair) {
             *after = self.at + 1;
         }
         let place = (self.at % KEPT as u64).to_usize();
@@ -119,13 +129,6 @@ impl Finder {
     pub(super) fn round(&self, length: usize) -> impl Iterator<Item = Sym> {
         (1..=length).rev().map(|n| self.before(n.to_u64()))
     }
-}
-
-/// Where a symbol after another one has its place.
-#[inline]
-fn pair(last: Sym, sym: Sym) -> usize {
-    (last.wrapping_mul(0x9E37_79B1).rotate_left(15) ^ sym).wrapping_mul(0x85EB_CA6B).to_usize() >> 20
-        & (PAIRS - 1)
 }
 
 #[cfg(test)]
