@@ -94,16 +94,12 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
         unsafe fn #body(next: #pointer #sep #decl) -> #result {
             unsafe {
                 #first
-                let entered = match Inside::enter() {
-                    None => left::enter(capture_registers()),
-                    entered => entered,
-                };
-                let Some(inside) = entered else {
+                let registers = capture_registers();
+                let Some(inside) = Inside::enter().or_else(|| left::enter(registers)) else {
                     let result = next(#args);
                     #missed
                     return result;
                 };
-                let registers = capture_registers();
                 let (mut call, result);
                 #variables
                 #made
