@@ -21,7 +21,6 @@ use st_model::project::Error;
 use st_model::section::{NO_SYM, Predecessors, Section, Sym, Thread};
 use st_model::sketch::{Shape, Sketch};
 use st_model::slow;
-use st_model::unknown_order::joins;
 
 use crate::drawn::Drawn;
 use crate::order::{Coupled, Order, WHOLE};
@@ -300,7 +299,7 @@ struct Joins {
 
 impl Joins {
     fn join(&mut self, event: &Event<'_>) -> bool {
-        let Some(comm) = event.comm().filter(|_| joins(event.action())) else { return false };
+        let Some(comm) = event.comm().filter(|_| event.action().joins()) else { return false };
         *self.whole.entry(comm).or_insert_with(|| {
             let members = event.communicator().map(|c| &c.content);
             members.is_some_and(|c| c.remote.is_empty() && c.members.len() == self.ranks)

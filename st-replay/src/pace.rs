@@ -16,7 +16,7 @@ use st_model::project::Error;
 use st_model::rank_times::totals;
 use st_model::section::{NO_SYM, PathSketch, Predecessors, RankSums, Section, Sym, Thread};
 use st_model::sketch::representative;
-use st_model::slow::{How, Steps};
+use st_model::slow::How;
 
 use crate::classes::{ByClass, Classes};
 use crate::coupling::{self, Coupling, Gaps, Member};
@@ -205,7 +205,10 @@ impl Pair {
     /// Takes what is kept of the order in which ranks were slow.
     fn tell(&mut self, sketch: &PathSketch, t: &Thread, rank: u32, rest: &Remaining) {
         match t.slow.iter().find(|slow| slow.sym == sketch.sym).map(|slow| &slow.how) {
-            Some(How::Steps(steps)) => self.tell_steps(steps, rest.classes.get(&(sketch.sym, sketch.pred))),
+            Some(How::Steps(steps)) => {
+                let counts = rest.classes.get(&(sketch.sym, sketch.pred));
+                self.classes = counts.map(|counts| ByClass::new(steps, counts, &self.gaps));
+            }
             Some(How::Chance(together)) => {
                 let place = t.ranks.position(rank).unwrap_or(0);
                 let of = Member { rank, place, ranks: t.ranks.len() };
@@ -213,10 +216,6 @@ impl Pair {
             }
             None => {}
         }
-    }
-
-    fn tell_steps(&mut self, steps: &Steps, counts: Option<&Vec<u64>>) {
-        self.classes = counts.map(|counts| ByClass::new(steps, counts, &self.gaps));
     }
 
     /// Sums of all draws of a rank.

@@ -124,8 +124,8 @@ pub fn rank_times(section: &Section) -> Vec<RankTime> {
     for time in &mut all {
         let Some(lead) = lead(section, time.rank) else { continue };
         if lead.thread > 0 {
-            let of = others.entry(lead.thread).or_insert_with(|| thread_times(section, lead.thread));
-            *time = of.iter().find(|own| own.rank == time.rank).copied().unwrap_or(*time);
+            let of = others.entry(lead.thread).or_insert_with(|| by_rank(section, lead.thread));
+            *time = of.get(&time.rank).copied().unwrap_or(*time);
         }
         time.whole = lead.span.map_or(time.whole, |(begin, end)| duration(begin, end).into());
     }
@@ -160,6 +160,11 @@ fn thread_times(section: &Section, thread: usize) -> Vec<RankTime> {
     all
 }
 
+/// The same by rank.
+fn by_rank(section: &Section, thread: usize) -> BTreeMap<u32, RankTime> {
+    thread_times(section, thread).into_iter().map(|time| (time.rank, time)).collect()
+}
+
 /// Threads of ranks beside those that stand for them: a rank's time is not theirs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct OtherThreads {
@@ -184,12 +189,12 @@ pub fn other_threads<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Oth
         }
         // Where another one stands for a rank, the first is one of the others.
         let leads = section.ranks.iter().map(|rank| (rank, lead_thread(section, rank)));
-        let leads: Vec<_> = leads.filter(|(_, thread)| *thread > 0).collect();
-        let mpi = |thread, rank| {
-            let times = thread_times(section, thread);
-            times.iter().find(|of| of.rank == rank).map_or(0, |of| of.mpi)
+        let mut times = BTreeMap::new();
+        let mut mpi = |thread, rank| {
+            let of: &mut BTreeMap<_, _> = times.entry(thread).or_insert_with(|| by_rank(section, thread));
+            of.get(&rank).map_or(0, |time: &RankTime| time.mpi)
         };
-        for (rank, thread) in leads {
+        for (rank, thread) in leads.filter(|(_, thread)| *thread > 0) {
             all.mpi = all.mpi.saturating_add(mpi(0, rank)).saturating_sub(mpi(thread, rank));
         }
     }

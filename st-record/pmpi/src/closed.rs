@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often something may have been closed.
+/// See [`times`].
 static CLOSED: AtomicU64 = AtomicU64::new(0);
 
 /// The program's `dlclose`.
@@ -28,17 +28,22 @@ unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     result
 }
 
+/// How often something may have been closed.
+pub(crate) fn times() -> u64 {
+    CLOSED.load(Ordering::Acquire)
+}
+
 impl State {
     /// Whether modules may have been closed since stacks were looked up last.
     #[inline]
     pub(crate) fn has_closed(&self) -> bool {
-        self.closed != CLOSED.load(Ordering::Acquire)
+        self.closed != times()
     }
 
     /// Forgets what is known of modules that are gone.
     #[cold]
     pub(crate) fn forget_closed(&mut self) {
-        self.closed = CLOSED.load(Ordering::Acquire);
+        self.closed = times();
         for thread in &mut self.threads {
             thread.series.forget();
             thread.unwinder.iter_mut().for_each(st_unwind::Unwinder::follow_loader);

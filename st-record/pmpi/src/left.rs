@@ -2,10 +2,12 @@
 //! The thread's next call finds that the wrapper's frame is no longer on the stack.
 
 use crate::call::Call;
+use crate::closed;
 use crate::inside::Inside;
 use crate::local::{Local, with};
 use crate::state::{NESTED, RECORDING};
 use st_unwind::{Registers, Unwinder};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,11 +42,22 @@ pub(crate) fn enter(registers: Registers) -> Option<Inside> {
 /// Whether the wrapper that the thread was inside of is no longer on its stack. Not by the unwinder of the thread: the recorder may be
 /// in the state, and ask the library for something that calls another of its functions.
 fn has_left(local: &Local, registers: Registers) -> bool {
-    static UNWINDER: Mutex<Option<Unwinder>> = Mutex::new(None);
-    let mut unwinder = UNWINDER.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut own = unwinder.take().unwrap_or_else(|| Unwinder::new(Arc::default())).of_this_thread();
+    /// With the thread whose stack it knows, and how often modules had been closed when it was used last.
+    static UNWINDER: Mutex<Option<(usize, u64, Unwinder)>> = Mutex::new(None);
+    let (thread, closed) = (ptr::from_ref(local).addr(), closed::times());
+    let mut last = UNWINDER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut own = match last.take() {
+        Some((of, before, mut own)) => {
+            if before != closed {
+                own.follow_loader();
+            }
+            // To ask for a thread's stack may take longer than all that a call inside of another one does.
+            if of == thread { own } else { own.of_this_thread() }
+        }
+        None => Unwinder::new(Arc::default()),
+    };
     // SAFETY: the wrapper has captured them, and waits for us.
     let has_left = unsafe { own.has_left(registers, local.stack_pointer.get()) };
-    *unwinder = Some(own);
+    *last = Some((thread, closed, own));
     has_left
 }

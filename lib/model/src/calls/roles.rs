@@ -169,6 +169,24 @@ impl Action {
             _ => Self::Internal,
         }
     }
+
+    /// Whether it is a blocking call that nobody leaves before all of its communicator have come.
+    #[must_use]
+    pub fn joins(self) -> bool {
+        matches!(
+            self,
+            Self::Collective {
+                rule: Rule::Barrier
+                    | Rule::Allgather
+                    | Rule::Allgatherv
+                    | Rule::Alltoall
+                    | Rule::Alltoallv
+                    | Rule::Allreduce
+                    | Rule::ReduceScatter,
+                start: Start::Blocking
+            }
+        )
+    }
 }
 
 /// Calls that begin or end an epoch in which others wait.
