@@ -185,33 +185,21 @@ fn ask<C: Coder>(
 
 #[cfg(test)]
 mod tests {
-    use super::samples::{noisy, number, numbers};
+    use super::samples::{come_back, damaged, noisy, number};
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn numbers_come_back(v in prop::collection::vec((number(), number()), 1..300), times in 1usize..20) {
-            let all = numbers(v.iter().copied().cycle().take(v.len() * times));
-            let events = narrow(all.gaps.len());
-            let packed = compress(&all).unwrap().0;
-            prop_assert_eq!(expand(&packed, events).unwrap().0, all);
-            for cut in [packed.len() - 1, packed.len() / 2] {
-                prop_assert!(expand(&packed[..cut], events).is_err());
-            }
-            prop_assert!(expand(&[&packed[..], &[0; 5]].concat(), events).is_err());
+            come_back(&v, times, compress, expand, &[0; 5])?;
         }
 
         #[test]
         fn damage_is_refused_or_read(
             v in prop::collection::vec((number(), number()), 1..300), at: prop::sample::Index, xor in 1u8..,
         ) {
-            let mut packed = compress(&numbers(v.iter().copied())).unwrap().0;
-            let at = at.index(packed.len());
-            packed[at] ^= xor;
-            if let Ok((read, _)) = expand(&packed, narrow(v.len())) {
-                prop_assert!(read.gaps.len() == v.len() && read.durations.len() == v.len());
-            }
+            damaged(&v, at, xor, compress, expand)?;
         }
 
         #[test]
