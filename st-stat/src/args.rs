@@ -63,7 +63,7 @@ Examples:
 
 Columns: those of CSV and JSON are function; calls, polls counted one by one; time_ns in them, of all ranks; share_percent of the time in MPI between \
 MPI_Init and MPI_Finalize, which have none; sent_bytes and received_bytes (see \"Bytes sent and received\" in st-intro(7)); \
-mean_ns of a call; longest_ns, the longest call, on longest_rank; before_ns, what all ranks compute before these calls, since the \
+mean_ns of a call; longest_ns, the longest call, or series of polls that find nothing, on longest_rank; before_ns, what all ranks compute before these calls, since the \
 one before on the same thread; site, its number, and place. CSV and JSON hold the functions, or with --sites or --stacks the call sites. With --spread: function; phase, \"before\" (computation) or \"in call\"; \
 calls; time_ns in all; mean_ns; shortest_ns; percent_1_ns, percent_10_ns, median_ns, percent_90_ns and percent_99_ns, durations that so many calls do not \
 exceed, to 1 %; longest_ns, on longest_rank; most_ns, all calls of most_rank, and least_ns of least_rank, the ranks that take most and least (of merged traces without exact times to 1 %, or to 2, 5 or 10 % where ranks are spread more widely than four times that); site and place. \

@@ -7,12 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use st_model::ranklist::RankList;
-use st_model::ranklist_notation::plain;
 use st_model::section::{Ended, NO_SYM, Section};
 use st_model::sites::CallSites;
 
 use crate::calls::called;
-use crate::table::grouped;
+use crate::table::{grouped, named};
 
 /// Places told at most.
 const PLACES: usize = 8;
@@ -179,10 +178,7 @@ fn sentence(e: &Ended, inside: bool, text: &str, stands: Stands) -> String {
 }
 
 fn line(g: &Group, stands: Stands) -> String {
-    let (one, who) = match g.ranks.lowest() {
-        Some(rank) if g.ranks.len() == 1 => (true, format!("rank {rank}")),
-        _ => (false, format!("ranks {}", plain(&g.ranks))),
-    };
+    let (one, who) = (g.ranks.len() == 1, named(&g.ranks));
     let verb = match (stands == Stands::Ended, one) {
         (true, true) => "ends",
         (true, false) => "end",

@@ -6,10 +6,11 @@ use anyhow::{Result, bail};
 use st_cli::options::{Steps, Talk};
 use st_cli::{Amount, Output, Progress, Screen, Status, Whole, counted, grouped};
 use st_explain::{Analysis, Efficiency, Explains, Kept, Sum, Tell, Unmatched, analyse};
-use st_model::calls::{CallId, CallTable, names};
+use st_model::calls::{CallId, CallTable};
 use st_model::explanation::{ELSEWHERE, Place};
 use st_model::header::{Clock, Header, Queued, SIMULATED};
 use st_model::num::{Exact, saturate};
+use st_model::paused::{may_pause, some_pause};
 use st_model::rank_times::{OtherThreads, RankTime, other_threads, rank_times, totals};
 use st_model::section::{Section, Symbol};
 use st_model::sites::CallSites;
@@ -186,11 +187,14 @@ impl Explained {
         (self.function(place.call), place.site.and_then(|id| sites.number(id)))
     }
 
-    /// Whether calls at a place pause recording, or go on with it.
+    /// Whether calls at a place pause recording, or may.
     pub(crate) fn pauses(&self, place: u32) -> bool {
-        let call = self.told().and_then(|a| a.places().get(place)).map(|place| place.call);
-        call.and_then(|call| CallTable::builtin().get(call))
-            .is_some_and(|row| row.name == names::MPI_Pcontrol)
+        let pausing = self.told().and_then(|a| a.places().get(place)).filter(|place| may_pause(place.call));
+        let Some(place) = pausing else { return false };
+        self.sections.iter().any(|section| {
+            let mut here = (0..).zip(&section.symbols).filter(|(_, s)| Place::of(section, s) == place);
+            here.any(|(sym, s)| section.threads.iter().any(|thread| some_pause(thread, sym, s)))
+        })
     }
 
     fn function(&self, call: CallId) -> String {

@@ -22,11 +22,10 @@ use st_model::calls::{CallId, CallTable, Kind};
 use st_model::header::Header;
 use st_model::rank_times::rank_times;
 use st_model::ranklist::RankList;
-use st_model::ranklist_notation;
 use st_model::steps::Budget;
 
 use crate::input::NAME;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Cell, Column, Table, named};
 
 /// The program that a recorded replay is of.
 const REPLAY: &str = "st-replay";
@@ -118,14 +117,13 @@ impl Times {
         }
         let held = |trace: &Self| trace.ranks.keys().copied().collect::<RankList>();
         let (mine, theirs) = (held(self), held(of));
-        let only = |a: &RankList, b: &RankList| {
-            Some(a.difference(b)).filter(|d| !d.is_empty()).map(|d| ranklist_notation::plain(&d))
-        };
+        let only =
+            |a: &RankList, b: &RankList| Some(a.difference(b)).filter(|d| !d.is_empty()).map(|d| named(&d));
         if let Some(ranks) = only(&mine, &theirs) {
-            return Some(format!("it has the ranks {ranks} besides"));
+            return Some(format!("it has {ranks} besides"));
         }
         if let Some(ranks) = only(&theirs, &mine) {
-            return Some(format!("it lacks the ranks {ranks}"));
+            return Some(format!("it lacks {ranks}"));
         }
         let apart = !of.functions.is_empty() && self.functions.is_disjoint(&of.functions);
         apart.then(|| format!("it calls none of the functions that {} calls", of.header.command()))

@@ -217,7 +217,7 @@ fn folded(section: &Section) -> Option<Moved<'_>> {
 
 /// Whether exact times of calls say what is kept less well of each rank.
 fn times_tell(section: &Section) -> bool {
-    let pauses = section.symbols.iter().any(paused::may_pause);
+    let pauses = section.symbols.iter().any(|symbol| paused::may_pause(symbol.call));
     let told = |t: &Thread| exact::tells_ranks(t) || (pauses && exact::is_exact(t));
     section.threads.first().is_some_and(told)
 }

@@ -325,8 +325,12 @@ fn shortened(text: &str, width: usize, tail: bool) -> String {
 
 /// `rank 3`, `ranks 0, 2`, `ranks 0-3, 8`.
 pub(crate) fn ranks(all: &[u32]) -> String {
-    let set: RankList = all.iter().copied().collect();
-    format!("{} {}", if all.len() == 1 { "rank" } else { "ranks" }, plain(&set))
+    named(&all.iter().copied().collect())
+}
+
+/// The same.
+pub(crate) fn named(ranks: &RankList) -> String {
+    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, plain(ranks))
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ const USUAL: usize = 80;
 /// Fewer columns than these are none that anybody reads in.
 const LEAST: usize = 20;
 
+/// What draws over the whole width takes no more columns than these.
+const MOST: usize = 10_000;
+
 /// Where text is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Screen {
@@ -90,7 +93,7 @@ fn columns_of(stdout: bool) -> usize {
 /// Columns of what is shown. Shells know `COLUMNS` by themselves and do not pass it on: who does asks for it.
 fn width(asked: Option<&str>, terminal: Option<usize>) -> usize {
     let asked = asked.and_then(|n| n.parse().ok());
-    [asked, terminal].into_iter().flatten().find(|n| *n >= LEAST).unwrap_or(USUAL)
+    [asked, terminal].into_iter().flatten().find(|n| *n >= LEAST).map_or(USUAL, |n| n.min(MOST))
 }
 
 /// Characters that a text takes on a terminal: what colours it takes none.
@@ -144,6 +147,7 @@ mod tests {
     #[test]
     fn who_asks_for_a_width_gets_it_on_a_terminal_too() {
         assert_eq!([width(None, None), width(None, Some(60)), width(Some("200"), Some(60))], [80, 60, 200]);
+        assert_eq!(width(Some("99999999999"), None), MOST);
         assert_eq!(
             [width(Some(""), Some(60)), width(Some("3"), Some(0)), width(Some("200"), None)],
             [60, 80, 200]

@@ -328,8 +328,7 @@ pub fn stretches<E: From<Error>>(
         }
         let begin = last.unwrap_or(enter);
         let stretch = now.get_or_insert_with(|| {
-            let site = section.sites.get(event.symbol.site).map(|site| site.id);
-            let place = Place { call: event.symbol.call, site };
+            let place = Place::of(section, &event.symbol);
             Stretch {
                 of,
                 place,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use st_model::explanation::Place;
 use st_model::num::narrow;
-use st_model::section::{Section, Symbol};
+use st_model::section::Section;
 
 /// The places of a trace, by number.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +41,7 @@ impl Places {
 
     /// Numbers of the places of a section's symbols.
     pub(crate) fn of(&mut self, section: &Section) -> Vec<u32> {
-        let place = |s: &Symbol| Place { call: s.call, site: section.sites.get(s.site).map(|site| site.id) };
-        section.symbols.iter().map(|s| self.number(place(s))).collect()
+        section.symbols.iter().map(|s| self.number(Place::of(section, s))).collect()
     }
 
     fn number(&mut self, place: Place) -> u32 {

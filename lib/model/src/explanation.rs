@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::CallId;
 use crate::ranklist::RankList;
+use crate::section::{Section, Symbol};
 use crate::spread::Spread;
 
 /// Stands for the number of a place: several that are not told apart.
@@ -63,6 +64,14 @@ pub struct Place {
     /// The call site ([`crate::sites::Site`]); `None` if the section does not know it.
     #[serde(with = "site")]
     pub site: Option<u128>,
+}
+
+impl Place {
+    /// That of a section's symbol.
+    #[must_use]
+    pub fn of(section: &Section, symbol: &Symbol) -> Self {
+        Self { call: symbol.call, site: section.sites.get(symbol.site).map(|site| site.id) }
+    }
 }
 
 /// Who waits.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::calls::{CallTable, names};
+use crate::calls::{CallId, CallTable, names};
 use crate::event::Event;
-use crate::section::{Form, Section, Sym, Symbol, Thread};
+use crate::ints::Sealed;
+use crate::section::{Form, Section, SlotStreams, Sym, Symbol, Thread};
 
 /// Whether recording is paused after a call, if it was before it or not.
 #[must_use]
@@ -61,15 +62,28 @@ impl Pauses {
     }
 }
 
-/// Whether calls of a symbol may pause recording.
+/// Whether calls of a function may pause recording.
 #[must_use]
-pub fn may_pause(symbol: &Symbol) -> bool {
-    CallTable::builtin().get(symbol.call).is_some_and(|row| row.name == names::MPI_Pcontrol)
+pub fn may_pause(call: CallId) -> bool {
+    CallTable::builtin().get(call).is_some_and(|row| row.name == names::MPI_Pcontrol)
+}
+
+/// The levels that a thread's calls of a symbol ask for, if it is one that may pause.
+fn levels<'a>(thread: &'a Thread, sym: Sym, symbol: &Symbol) -> Option<&'a SlotStreams> {
+    may_pause(symbol.call).then(|| thread.params.get(sym as usize)?.first()).flatten()
+}
+
+/// Whether calls of a symbol pause recording, or may: not where all levels are others.
+#[must_use]
+pub fn some_pause(thread: &Thread, sym: Sym, symbol: &Symbol) -> bool {
+    let is_other = |stream: &Sealed| stream.is_empty() || stream.constant().is_some_and(|level| level != 0);
+    levels(thread, sym, symbol).is_some_and(|level| {
+        !matches!(level.values.form, Form::Absolute) || !level.values.streams.iter().all(is_other)
+    })
 }
 
 /// Whether all calls of a symbol pause recording.
 fn pauses(thread: &Thread, sym: Sym, symbol: &Symbol) -> bool {
-    let level = may_pause(symbol).then(|| thread.params.get(sym as usize)?.first()).flatten();
-    let plain = level.filter(|level| matches!(level.values.form, Form::Absolute));
+    let plain = levels(thread, sym, symbol).filter(|level| matches!(level.values.form, Form::Absolute));
     plain.is_some_and(|level| level.values.streams.iter().all(|stream| stream.constant() == Some(0)))
 }

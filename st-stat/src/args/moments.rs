@@ -46,7 +46,7 @@ Examples:
 Times are those of st-stat at. A call counts with the part of it that is between them.
 
 Columns: those of CSV and JSON are function; calls; time_ns of all ranks between the times; share_percent of all that; longest_ns and longest_rank; \
-ranks, how many; site and place; of (computation) calls are 0. With --by rank rank and state (MPI or computation) take the place of function and site.";
+ranks, how many; site and place; of (computation) calls are 0. A series of polls that find nothing is one call, and its longest is that of the whole. With --by rank rank and state (MPI or computation) take the place of function and site.";
 
 /// A time.
 #[derive(ClapArgs, Clone, Debug)]

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Parser as _;
 use st_capture::record::{Options, RankRecorder};
-use st_cli::Screen;
 use st_cli::options::{Steps, StreamIn, Talk};
+use st_cli::{Screen, Status};
 use st_model::calls::CallTable;
 use st_model::header::Header;
+use st_stat::args::Args;
 use st_stat::mape::{Run, mape, pairs, report, table};
 use st_stat::table::Format;
 use st_stream::{Trace, WriteOptions};
@@ -131,6 +133,19 @@ fn only_the_replay_of_a_trace_belongs_to_it() {
     assert_eq!(said("/opt/bin/st-replay", "MPI_Barrier", two), "compared");
     assert_eq!(said("app", "MPI_Barrier", two), "compared");
     assert_eq!(said("cfd", "MPI_Barrier", two), "it is no replay, and of cfd, not app");
-    assert_eq!(said("st-replay", "MPI_Barrier", &[900]), "it lacks the ranks 1");
+    assert_eq!(said("st-replay", "MPI_Barrier", &[900]), "it lacks rank 1");
     assert_eq!(said("st-replay", "MPI_Win_fence", two), "it calls none of the functions that app calls");
+}
+
+#[test]
+fn what_is_as_large_as_the_limit_is_not_above_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let [runs, out] = ["runs", "out"].map(|name| dir.path().join(name).display().to_string());
+    // In binary the mean of these errors, 10 % each, is more than 10 %.
+    std::fs::write(&runs, "name,recorded_s,replayed_s\na,1,1.1\nb,2,1.8\n").unwrap();
+    let status = |limit| {
+        let words = ["st-stat", "mape", "-q", "-o", &out, "--limit", limit, "--runs", &runs];
+        st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap()
+    };
+    assert_eq!([status("10"), status("9.99")], [Status::Ok, Status::Difference]);
 }

@@ -78,3 +78,25 @@ fn phases_say_for_how_long_recording_was_paused() {
     assert_eq!((&*of("0")["time_ns"], &*of("0")["paused_ns"]), ("600000", "600000"));
     assert_eq!(&*of("1")["paused_ns"], "0");
 }
+
+#[test]
+fn levels_that_do_not_pause_are_calls_as_others() {
+    let of = |rank: u32| {
+        let mut r = Rank::new(rank, 1);
+        r.call(names::MPI_Init, "main", &[], (0, 1_000));
+        r.call(names::MPI_Pcontrol, "phase", &[2], (101_000, 151_000));
+        r.call(names::MPI_Pcontrol, "pause", &[0], (251_000, 251_000));
+        r.call(names::MPI_Pcontrol, "resume", &[1], (351_000, 351_000));
+        r.call(names::MPI_Finalize, "main", &[], (451_000, 452_000));
+        r.finish("host")
+    };
+    let path = rows(&printed(vec![of(0)], &["path", "--format", "csv"]));
+    let of = |what: &str| {
+        path.iter()
+            .filter(|row| row["activity"] == what)
+            .map(|row| row["path_ns"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("recording paused"), ["100000"], "{path:?}");
+    assert!(of("call").contains(&"50000".to_owned()), "{path:?}");
+}
