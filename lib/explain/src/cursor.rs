@@ -229,7 +229,7 @@ impl Account<'_> {
             line.call(place, *enter, if finalize { *enter } else { *exit });
         }
         let before = ahead.deeds();
-        visit.bytes = self.act(event, !poll, context.groups, ahead);
+        visit.bytes = self.act(event, &visit, context.groups, ahead);
         let deeds = narrow(ahead.deeds() - before);
         ahead.call(Coming { visit, begins, does, deeds });
     }
@@ -273,14 +273,15 @@ impl Account<'_> {
     }
 
     /// Puts down what it does with others; returns how many bytes it moves, as far as its own words say so.
-    fn act(&mut self, event: &Event<'_>, waits: bool, groups: &mut Groups, ahead: &mut Ahead) -> u64 {
+    fn act(&mut self, event: &Event<'_>, visit: &Visit, groups: &mut Groups, ahead: &mut Ahead) -> u64 {
         let measured = says_its_bytes(event.action());
         let volume = measured.then(|| self.volumes.next_event(event));
         let bytes = volume.map_or(0, |v| saturate(v.sent.bytes.saturating_add(v.received.bytes)));
         let (section, topologies, volumes) = (self.section, &mut self.topologies, &mut self.volumes);
-        let buffered = &mut self.buffered;
+        let (buffered, times) = (&mut self.buffered, [visit.enter, visit.exit]);
+        let waits = visit.waits;
         let mut reading =
-            Reading { groups, section, topologies, volumes, ahead, waits, measured, bytes, buffered };
+            Reading { groups, section, topologies, volumes, ahead, waits, times, measured, bytes, buffered };
         self.communication.event(event, &mut reading);
         reading.detach(event);
         synchronise(event, &mut self.communication, &mut self.epochs, &mut reading);

@@ -14,10 +14,10 @@ pub(crate) use self::ends::{By, Suspect};
 use self::ends::{Receive, Send, Suspects, kind};
 use crate::ahead::{Ahead, Deed, Outgoing};
 use crate::analysis::Message;
-use crate::own::SHORT;
 use crate::pending_calls::{CallNumber, Cause, Certainty, Ledger, Older, Reason, Visit};
 use crate::predict::{RunStep, Sending};
-use crate::progress::{Progress, needs_both};
+use crate::progress::Progress;
+use crate::sizes::needs_both;
 use crate::throttled::Throttled;
 use crate::waits::{Sum, Wait, WaitKind};
 
@@ -92,7 +92,8 @@ impl Messages {
             received: false,
             bytes,
             message: channel.tag >= NO_MESSAGE,
-            short: !sync && u64::try_from(bytes).is_ok_and(|bytes| bytes <= SHORT),
+            kept: !sync && bytes >= 0 && !needs_both(bytes),
+            over: false,
             done: false,
         };
         if let (By::Itself { .. } | By::Call(_), Some(to)) = (by, to)
@@ -327,8 +328,7 @@ impl Messages {
         let (posted, call) = (receive.posted, receive.call);
         let reason = Reason::of(kind(channel), send.cause);
         let (to, serial, both_done) = (send.to, send.serial, send.done);
-        let moves = send.message && needs_both(send.bytes) && send.by.is_told();
-        let thread = posted.thread;
+        let (thread, moving) = (posted.thread, send.moving(send.by));
         if send.message {
             self.throttled.hear(send.cause.thread, to, serial, posted);
         }
@@ -365,8 +365,11 @@ impl Messages {
         }
         match by {
             By::Call(call) => {
-                if moves {
-                    self.progress.complete(serial, call, false, ledger);
+                if let Some(what) = moving
+                    && self.progress.complete(what, call, false, ledger)
+                    && let Some(send) = self.under_way.sent(sent)
+                {
+                    send.over = true;
                 }
                 ledger.give(call, false, Some(reason));
             }
@@ -386,8 +389,8 @@ impl Messages {
             return;
         }
         send.done = true;
-        let certainty = if send.short { Certainty::Hardly } else { Certainty::Sure };
-        let moves = send.message && needs_both(send.bytes) && receive.by.is_told();
+        let certainty = if send.kept { Certainty::Hardly } else { Certainty::Sure };
+        let moving = send.moving(receive.by);
         let (serial, own, call, to) = (send.serial, send.cause, send.call, send.to);
         let (posted, both_done) = (receive.posted, receive.done);
         let unheard = (both_done && !send.received).then_some((send.to, send.serial));
@@ -397,8 +400,11 @@ impl Messages {
         match by {
             By::Call(call) => {
                 let waited = ledger.visit(call).is_some_and(|v| v.exit > posted.at);
-                if moves {
-                    self.progress.complete(serial, call, true, ledger);
+                if let Some(what) = moving
+                    && self.progress.complete(what, call, true, ledger)
+                    && let Some(send) = self.under_way.sent(id)
+                {
+                    send.over = true;
                 }
                 let throttled = self.throttled.reason(own.thread, to, serial);
                 ledger.give(call, true, if waited { Some(reason) } else { throttled });

@@ -11,7 +11,7 @@ use st_model::num::{Exact as _, narrow};
 use crate::joint::Joints;
 use crate::pending_calls::{CallNumber, Cause, Certainty, Finished, Ledger, Reason, Visit};
 use crate::predict::{RunStep, Steps};
-use crate::progress::needs_both;
+use crate::sizes::needs_both;
 use crate::waits::WaitKind;
 
 /// A rank's part in an operation.

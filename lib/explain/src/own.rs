@@ -6,7 +6,7 @@ use st_model::calls::{CallId, CallTable, Meaning, Object, Row};
 use crate::analysis::PlaceTotals;
 use crate::matter::Matter;
 
-/// Bytes of a call whose time is latency, and of a message that libraries keep until it is received, at most.
+/// Bytes of a call whose time is latency, and of a message that takes no longer than that, at most.
 pub const SHORT: u64 = 1024;
 /// Bytes of a call whose time is that of its data, at least.
 pub const LONG: u64 = 32 << 10;

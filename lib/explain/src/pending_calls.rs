@@ -8,6 +8,7 @@ use st_model::num::{Exact as _, narrow};
 use crate::meetings::Meetings;
 use crate::polls::Polls;
 use crate::predict::{Reach, RunStep, Steps};
+use crate::sizes::{ON_ITS_WAY, Size, Sizes};
 use crate::usual::Usual;
 use crate::waits::{Sum, WaitKind};
 
@@ -32,19 +33,19 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// It completes its end of a message.
-    pub(crate) fn reaches_message(&self, serial: u64) -> RunStep {
-        self.reaches(serial << 1, true)
+    /// It completes its end of a message, of a size of which most libraries keep messages or not.
+    pub(crate) fn reaches_message(&self, serial: u64, size: Option<Size>) -> RunStep {
+        self.reaches(serial << 1, true, size)
     }
 
     /// It completes its part in a collective operation.
     pub(crate) fn reaches_operation(&self, serial: u64, all: bool) -> RunStep {
-        self.reaches(serial << 1 | 1, all)
+        self.reaches(serial << 1 | 1, all, None)
     }
 
-    fn reaches(&self, group: u64, all: bool) -> RunStep {
+    fn reaches(&self, group: u64, all: bool, size: Option<Size>) -> RunStep {
         let Self { thread, exit, waits, .. } = *self;
-        RunStep::Reach(Reach { thread, group, exit, waits, all })
+        RunStep::Reach(Reach { thread, group, exit, waits, all, size })
     }
 }
 
@@ -81,6 +82,8 @@ pub(crate) enum Certainty {
     Hardly,
     /// It need not: it has waited where it evidently leaves when that comes.
     Seen,
+    /// The same, and only where that is so of other messages of the size.
+    Learned(Size),
 }
 
 impl Reason {
@@ -104,9 +107,6 @@ impl Reason {
         more >= least && (0..=more / 4).contains(&exit.saturating_sub(self.until()))
     }
 }
-
-/// Short messages are not that long on their way: 1 ms, ns.
-const ON_ITS_WAY: i64 = 1_000_000;
 
 /// Nobody is taken to be late by less: 50 µs, ns.
 const LATE: i64 = 50_000;
@@ -133,6 +133,9 @@ struct Call {
     /// The last that hardly anybody waits for, and the last that it may be seen to have waited for.
     hardly: Option<Reason>,
     seen: Option<Reason>,
+    /// The last that it may be seen to have waited for if others of the size have, and a size of which another end came after it ended.
+    learned: Option<Reason>,
+    ended: Option<Size>,
     /// It is a test that finds something: those before it that found nothing.
     polls: Polls,
     /// A message that was there when it had received all of its own, if that has been asked.
@@ -153,6 +156,11 @@ impl Call {
             Certainty::Hardly => &mut self.hardly,
             Certainty::Seen if reason.until() > self.visit.exit => return,
             Certainty::Seen => &mut self.seen,
+            Certainty::Learned(size) if reason.until() > self.visit.exit => {
+                self.ended = Some(size);
+                return;
+            }
+            Certainty::Learned(_) => &mut self.learned,
         };
         *best = best.filter(|best| best.precedence() >= reason.precedence()).or(Some(reason));
     }
@@ -180,6 +188,33 @@ impl Call {
         let seen = seen.filter(|seen| hardly.is_none_or(|hardly| hardly.until() < seen.until()));
         seen.or(hardly).or(self.best)
     }
+
+    /// What it tells of messages of a size if it is long beyond what it surely waited for: that it goes on for the other end of one, or not.
+    fn learned(&self, surely: Option<Reason>) -> Option<(Size, Option<Reason>)> {
+        let Visit { enter, exit, .. } = self.visit;
+        let since = surely.map_or(enter, |reason| reason.until().max(enter));
+        if exit.saturating_sub(since) < ON_ITS_WAY {
+            return None;
+        }
+        let reason = self.learned.filter(|reason| reason.until() > since);
+        let size = match reason.map(|reason| reason.certainty) {
+            Some(Certainty::Learned(size)) => size,
+            _ => self.ended?,
+        };
+        Some((size, reason.filter(|reason| reason.is_likely(since, exit, ON_ITS_WAY))))
+    }
+
+    /// It is over, and has waited for this.
+    fn finish(&mut self, reason: Reason) -> Finished {
+        // A call that is waited for is no message that could have been taken before another, and a call that needs several
+        // cannot do without the last.
+        let older = match reason.certainty {
+            _ if self.receives > 1 => Some(None),
+            Certainty::Seen | Certainty::Learned(_) => Some(None),
+            Certainty::Sure | Certainty::Hardly => self.older.take().map(|older| *older),
+        };
+        Finished { visit: self.visit, reason, older }
+    }
 }
 
 /// The oldest message for a rank that has not been received.
@@ -199,6 +234,15 @@ pub(crate) struct Finished {
     pub(crate) reason: Reason,
     /// As in the call.
     pub(crate) older: Option<Option<Older>>,
+}
+
+/// A call of which it is not known yet whether messages of a size wait.
+#[derive(Clone, Copy, Debug)]
+struct Doubtful {
+    size: Size,
+    /// What it has waited for if they do, and if they do not.
+    learned: Finished,
+    surely: Option<Finished>,
 }
 
 /// Tests of a thread for what comes late.
@@ -248,6 +292,8 @@ pub(crate) struct Ledger {
     pub(crate) steps: Steps,
     /// What collective operations take where nobody is late.
     usual: Usual,
+    pub(crate) sizes: Sizes,
+    doubtful: Vec<Doubtful>,
 }
 
 impl Ledger {
@@ -266,6 +312,8 @@ impl Ledger {
             best: None,
             hardly: None,
             seen: None,
+            learned: None,
+            ended: None,
             polls: polls.unwrap_or_default(),
             older: None,
         };
@@ -317,18 +365,39 @@ impl Ledger {
         }
         if let Some(polled) = call.tested_for() {
             self.polled.push(polled);
-        } else if let Some(reason) = call.reason(&mut self.usual).filter(|_| call.visit.waits) {
-            // A call that is waited for is no message that could have been taken before another, and a call that needs several
-            // cannot do without the last.
-            let older = match reason.certainty {
-                _ if call.receives > 1 => Some(None),
-                Certainty::Seen => Some(None),
-                Certainty::Sure | Certainty::Hardly => call.older.take().map(|older| *older),
-            };
-            let visit = call.visit;
-            self.finished.push(Finished { visit, reason, older });
+        } else if call.visit.waits {
+            let surely = call.reason(&mut self.usual);
+            let learned = call.learned(surely);
+            let surely = surely.map(|reason| call.finish(reason));
+            match learned {
+                None => self.finished.extend(surely),
+                Some((size, reason)) => {
+                    let learned = reason.map(|reason| call.finish(reason));
+                    self.learn(size, surely, learned);
+                }
+            }
         }
         self.calls.remove(slot(number));
+    }
+
+    /// A long call tells of messages of a size. What others have waited for may be known by it.
+    fn learn(&mut self, size: Size, surely: Option<Finished>, learned: Option<Finished>) {
+        if self.sizes.tell(size, learned.is_some()) {
+            let (known, doubtful) =
+                std::mem::take(&mut self.doubtful).into_iter().partition(|d| self.sizes.wait(d.size));
+            self.doubtful = doubtful;
+            self.finished.extend(<Vec<Doubtful>>::into_iter(known).map(|d| d.learned));
+        }
+        match learned {
+            Some(learned) if self.sizes.wait(size) => self.finished.push(learned),
+            Some(learned) => self.doubtful.push(Doubtful { size, learned, surely }),
+            None => self.finished.extend(surely),
+        }
+    }
+
+    /// No more calls come: sizes of which it has not been seen that they wait do not.
+    pub(crate) fn end(&mut self) {
+        self.finished.extend(self.doubtful.drain(..).filter_map(|d| d.surely));
     }
 
     /// A call of which all is known by itself: where and when it is entered, its number on the thread, and when it ends.

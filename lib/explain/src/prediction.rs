@@ -44,7 +44,8 @@ impl Prediction {
     /// Finds what happens in a trace with exact times, and a network that explains it.
     ///
     /// *Cost:* O(words + calls · log threads) time; memory: 40 bytes per call, and
-    /// 128 per message and 160 per part in a collective operation, and 64 more per message of more than 4 KiB.
+    /// 128 per message and 160 per part in a collective operation, and 64 more per message of more than 4 KiB,
+    /// or one that a call of 1 ms or more completes.
     ///
     /// # Errors
     ///

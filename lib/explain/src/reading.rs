@@ -19,7 +19,7 @@ use st_model::ranks::RankSeq;
 use st_model::section::Section;
 
 use crate::ahead::{Ahead, Completes, Deed, Outgoing, UNNAMED};
-use crate::progress::needs_both;
+use crate::sizes::may_wait;
 
 /// What is known of all ranks.
 #[derive(Default)]
@@ -71,6 +71,8 @@ pub(crate) struct Reading<'s, 'a> {
     pub(crate) ahead: &'s mut Ahead,
     /// It waits: it is no test.
     pub(crate) waits: bool,
+    /// When it is entered and left.
+    pub(crate) times: [i64; 2],
     /// The call's bytes are known from its own words.
     pub(crate) measured: bool,
     pub(crate) bytes: u64,
@@ -84,10 +86,13 @@ const BUFFERED: usize = 1024;
 impl Reading<'_, '_> {
     /// What completes a message that the call sends or receives, if it is the call itself (`done`).
     fn completed_by(&self, event: &Event<'_>, end: &End, done: bool) -> Completes {
+        let [enter, exit] = self.times;
         match event.action() {
             _ if !done => Completes::Later,
-            // How long it waits for a long message may depend on the call that completes the other end.
-            Action::Send { .. } | Action::Receive { .. } if self.waits && !needs_both(end.bytes) => {
+            // How long it waits may depend on the call that completes the other end.
+            Action::Send { .. } | Action::Receive { .. }
+                if self.waits && !may_wait(end.bytes, enter, exit) =>
+            {
                 Completes::Itself
             }
             _ => Completes::Call,

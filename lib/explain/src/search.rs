@@ -169,10 +169,12 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     }
     shared.operations.end(&mut shared.ledger);
     shared.messages.end(&mut shared.ledger);
+    shared.ledger.end();
     shared.settle(&mut found.waits);
     found.finish(threads.cursors, &mut shared);
     found.each = shared.each.take().unwrap_or_default();
-    let steps = std::mem::take(&mut shared.ledger.steps);
+    let mut steps = std::mem::take(&mut shared.ledger.steps);
+    steps.learn(&shared.ledger.sizes);
     found.keep(shared);
     Ok((found, steps))
 }

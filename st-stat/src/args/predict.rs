@@ -32,7 +32,7 @@ ended soon after another rank's call that completes it began, 0.1 ms or more bey
 explains, waits for that one, too.
 
 The network: L, o, G, the eager limit and the factor are fitted to the trace's own messages within and between nodes: those that a receiver waited for, calls that \
-send at most 1 KiB, blocking sends whose receive is posted late, and blocking collective operations. How far the run time by the model is \
+send at most 1 KiB, blocking sends whose receive is posted late, calls seen to wait for the other end of a message, and blocking collective operations. How far the run time by the model is \
 off the recorded one is always said, with a warning from 10 % on. Gains are by the model: what would be taken with and without the change.
 
 Changes: --latency, --bandwidth and --overhead are those between nodes, or within the node if there is only one (the overhead is one for both). Several changes act at once, and are shown one by one, too. \

@@ -7,6 +7,7 @@ use st_match::Channel;
 use st_match::graph::{COMPLETED, POSTED};
 
 use crate::pending_calls::{CallNumber, Cause};
+use crate::progress::Moving;
 use crate::waits::{Sum, Wait, WaitKind};
 
 /// Waits of a call and those after it that are in the wrong order if an older message is received before their rank sends
@@ -56,13 +57,6 @@ pub(crate) enum By {
     Nobody,
 }
 
-impl By {
-    /// Whether [`Progress`] hears, or has heard, of the call that completes it.
-    pub(super) fn is_told(self) -> bool {
-        matches!(self, Self::Unknown | Self::Call(_))
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Send {
     pub(super) serial: u64,
@@ -78,10 +72,21 @@ pub(super) struct Send {
     pub(super) bytes: i64,
     /// It is a message: no access to a window.
     pub(super) message: bool,
-    /// Libraries keep it until it is received.
-    pub(super) short: bool,
+    /// Most libraries keep it until it is received.
+    pub(super) kept: bool,
+    /// The call that completes one end need not wait for that which completes the other, nor that for it.
+    pub(super) over: bool,
     /// Nothing more is to be said of it.
     pub(super) done: bool,
+}
+
+impl Send {
+    /// As what may move only while both ranks are in MPI, of which `other` completes the other end.
+    pub(super) fn moving(&self, other: By) -> Option<Moving> {
+        let both = matches!(other, By::Call(_));
+        let may = self.message && !self.over && (both || matches!(other, By::Unknown));
+        may.then_some(Moving { serial: self.serial, bytes: self.bytes, both })
+    }
 }
 
 #[derive(Debug)]

@@ -61,6 +61,8 @@ pub(crate) struct Measures {
     /// Calls that send a short message and wait for nothing, ns.
     pub(crate) overhead: Sketch,
     late: BTreeMap<u16, Late>,
+    /// The bytes of the shortest messages that are seen to wait for their other end, and how many calls have.
+    pub(crate) shortest: Option<(u64, u64)>,
     /// By members, size to 1 %, and whether they are on several nodes.
     operations: BTreeMap<(u32, u16, bool), Alike>,
 }
@@ -164,7 +166,8 @@ impl Measures {
             fits,
             spread,
             overheads: self.overhead.count,
-            limits: self.late.values().map(|late| late.ended + late.waited).sum(),
+            limits: self.late.values().map(|late| late.ended + late.waited).sum::<u64>()
+                + self.shortest.map_or(0, |(_, calls)| calls),
             operations: self.operations.values().map(|alike| alike.times.count).sum(),
         }
     }
@@ -181,11 +184,15 @@ impl Measures {
     /// The most bytes with which calls end before their receive is posted: that with which fewest calls do otherwise.
     fn eager(&self) -> u64 {
         let otherwise = |limit: u64| -> u64 {
-            self.late.values().map(|late| if late.largest <= limit { late.waited } else { late.ended }).sum()
+            let late = self.late.values();
+            let late = late.map(|late| if late.largest <= limit { late.waited } else { late.ended });
+            let seen = self.shortest.filter(|(bytes, _)| *bytes <= limit).map(|(_, calls)| calls);
+            late.chain(seen).sum()
         };
         // Where calls wait with the shortest messages that tell, the limit is below these.
         let around = |late: &Late| [late.least.saturating_sub(1), late.largest];
-        let limits = [EAGER].into_iter().chain(self.late.values().flat_map(around));
+        let below = self.shortest.map(|(bytes, _)| bytes.saturating_sub(1));
+        let limits = [EAGER].into_iter().chain(below).chain(self.late.values().flat_map(around));
         limits.min_by_key(|limit| otherwise(*limit)).unwrap_or(EAGER)
     }
 

@@ -1,6 +1,8 @@
 //! What happens in a trace, step by step in the order of its times: what a walk needs to find out how long it would take
 //! under other conditions. The steps are told by the search for waits, so that both know the same of who meets whom.
 
+use crate::sizes::Size;
+
 /// What a call of a thread does beside what the steps after it say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Does {
@@ -49,6 +51,8 @@ pub(crate) struct Reach {
     pub(crate) waits: bool,
     /// All wait for all if one does.
     pub(crate) all: bool,
+    /// It is a message of a size of which most libraries keep messages.
+    pub(crate) size: Option<Size>,
 }
 
 /// A step. Ends of messages and parts in operations have numbers, which are used again once nothing more is said of

@@ -1,9 +1,12 @@
 //! Who hears of the steps of a trace while they are found.
 
+use st_model::num::Exact as _;
+
 use super::measure::Measures;
 use super::network::Network;
-use super::step::RunStep;
+use super::step::{Reach, RunStep};
 use super::walk::{Computing, Walk};
+use crate::sizes::Sizes;
 
 /// Where the search tells its steps to.
 #[derive(Debug)]
@@ -43,6 +46,22 @@ impl Steps {
         self.nodes.push(node);
         self.ideal.add_thread(node);
         self.measures.iter_mut().for_each(|measures| measures.add_thread(node));
+    }
+
+    /// Whether threads are on different nodes.
+    pub(crate) fn far(&self, threads: [u32; 2]) -> bool {
+        let [a, b] = threads.map(|thread| self.nodes.get(thread.to_usize()));
+        a != b
+    }
+
+    /// It is known of which sizes messages wait for their other ends: the others do not move only together.
+    pub(crate) fn learn(&mut self, sizes: &Sizes) {
+        let waits = |step: &RunStep| match step {
+            RunStep::Reach(Reach { size: Some(size), .. }) => sizes.wait(*size),
+            _ => true,
+        };
+        self.kept.iter_mut().for_each(|kept| kept.retain(waits));
+        self.measures.iter_mut().for_each(|walk| walk.pace.shortest = sizes.shortest());
     }
 
     /// What has been measured: nothing if that was not asked for.

@@ -338,8 +338,9 @@ type Turn = [[i64; 2]; 2];
 /// What they do together.
 #[derive(Clone, Copy, Debug)]
 enum Held {
-    /// Long messages to each other, which move while both are where they wait for them.
-    Messages,
+    /// Messages of so many elements to each other, which move while both are where they wait for them: long ones, or short ones of a
+    /// library that does not keep them.
+    Messages(i64),
     /// A non-blocking operation of which that is true.
     Operation,
     /// A long broadcast, which its root leaves when the other one has it.
@@ -351,16 +352,17 @@ const MOVES: i64 = 60_000;
 
 fn held(held: Held, turns: impl IntoIterator<Item = Turn>) -> Vec<Section> {
     let mut machine = Machine::new(2);
+    let elements = if let Held::Messages(elements) = held { elements } else { 200_000 };
     let none = || vec![st_model::values::NONE; 2];
     for turn in turns {
         for (me, [before, beside]) in turn.into_iter().enumerate() {
             machine.compute(me, before);
             let (now, peer) = (machine.now(me), vec![i64::try_from(1 - me).unwrap()]);
             let words = |slot, request| {
-                vec![(slot, peer.clone()), ("count", vec![200_000]), ("request", vec![request])]
+                vec![(slot, peer.clone()), ("count", vec![elements]), ("request", vec![request])]
             };
             match held {
-                Held::Messages => {
+                Held::Messages(_) => {
                     machine.record(me, names::MPI_Irecv, 1, words("source", 0), now, now);
                     machine.record(me, names::MPI_Isend, 2, words("dest", 1), now, now);
                 }
@@ -376,14 +378,14 @@ fn held(held: Held, turns: impl IntoIterator<Item = Turn>) -> Vec<Section> {
         for me in 0..2 {
             let now = machine.now(me);
             match held {
-                Held::Messages => {
+                Held::Messages(_) => {
                     let words = vec![
                         ("n", vec![2]),
                         ("requests", vec![0, 1]),
                         ("completed", vec![0, 1]),
                         ("source", vec![i64::try_from(1 - me).unwrap(), st_model::values::NONE]),
                         ("tag", vec![0, st_model::values::NONE]),
-                        ("bytes", vec![800_000, st_model::values::NONE]),
+                        ("bytes", vec![4 * elements, st_model::values::NONE]),
                     ];
                     machine.record(me, names::MPI_Waitall, 3, words, now, exit);
                 }
@@ -413,7 +415,7 @@ fn what_moves_only_while_both_are_in_mpi_does_so_in_what_is_predicted() {
         change(&mut turn);
         vec![turn; 20]
     };
-    for what in [Held::Messages, Held::Operation, Held::Broadcast] {
+    for what in [Held::Messages(200_000), Held::Messages(1000), Held::Operation, Held::Broadcast] {
         let sections = held(what, each(&|_| ()));
         let (analysis, prediction) = Prediction::of(&sections, &|_| ()).unwrap();
         let base = Scenario::on(prediction.model().network);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use st_capture::record::{Options, RankRecorder};
-use st_explain::{Analysis, SHORT, WaitKind};
+use st_explain::{Analysis, KEPT, WaitKind};
 use st_model::calls::{CallTable, names};
 use st_model::columns::Column;
 use st_model::objects::{Comm, Op, SharedObject, Type};
@@ -235,7 +235,7 @@ impl Machine {
         let receive = if started[1] { names::MPI_Irecv } else { names::MPI_Recv };
         let id = self.messages.len();
         let (sent, posted) = ((sent, send, sites[0]), (posted, receive, sites[1]));
-        let kept = !sync && self.elements * 4 <= i64::try_from(SHORT).unwrap();
+        let kept = !sync && self.elements * 4 <= i64::try_from(KEPT).unwrap();
         self.messages.push(Message { from, to, sent, posted, sync, kept, received: usize::MAX });
         let mut words = vec![("dest", vec![int(to)]), ("count", vec![self.elements])];
         if started[0] {
