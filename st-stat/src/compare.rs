@@ -198,7 +198,9 @@ fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> 
     let sites = both.each_ref().map(|trace| trace.sites.clone());
     let ranks = a.sections.iter().map(|s| s.ranks.len()).sum();
     let progress = args.talk.progress(input::NAME, "comparing", Amount::Things("ranks", ranks));
-    let report = diff(&a.sections, &b.sections, args.sites.then_some(&sites), &|n| progress.advance(n))?;
+    // What is left to compare of jobs with other numbers of ranks is what they call from where.
+    let by_sites = args.sites || a.header.world != b.header.world;
+    let report = diff(&a.sections, &b.sections, by_sites.then_some(&sites), &|n| progress.advance(n))?;
     drop(progress);
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];
@@ -295,6 +297,13 @@ fn write_report(
     times: &[String],
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    if let Some([a, b]) = r.worlds {
+        let text = format!(
+            "jobs of {a} and {b} ranks: compared is which functions are called from which call sites; partners, counts and other \
+             parameters may follow from the number of ranks"
+        );
+        screen.sentence(&text, out)?;
+    }
     for u in &r.unmatched {
         screen.sentence(&u.to_string(), out)?;
     }
@@ -367,7 +376,7 @@ fn table(r: &Report, traces: [(&[Section], &CallSites); 2]) -> Table {
 
 /// Objects that calls have in the place of one another, and how they differ: each stands once for all calls that are unlike by it.
 fn objects(r: &Report, traces: [(&[Section], &CallSites); 2]) -> BTreeMap<String, String> {
-    let all = r.first.iter().flat_map(|(d, _)| renamed(d, traces));
+    let all = r.first.iter().filter(|_| r.worlds.is_none()).flat_map(|(d, _)| renamed(d, traces));
     all.map(|o| (o.label, o.how)).collect()
 }
 

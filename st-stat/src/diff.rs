@@ -7,6 +7,7 @@ use st_model::section::Section;
 use st_model::sites::{CallSites, Site};
 
 use crate::normal::{Normal, NormalCall, SiteKeys};
+use crate::table::ranks as named;
 
 /// How far apart two sequences may run before they are taken for different to the end.
 const WINDOW: usize = 512;
@@ -42,6 +43,8 @@ pub struct Report {
     pub failed: (u64, u64),
     /// Unsuccessful tests and probes, in either trace: how many there are is chance.
     pub polls: (u64, u64),
+    /// How many ranks the jobs have, if not equally many: parameters may follow from that, and are not compared.
+    pub worlds: Option<[u64; 2]>,
 }
 
 impl Report {
@@ -55,6 +58,19 @@ impl Report {
 /// Where a rank's calls are: a section that holds it.
 fn by_rank(sections: &[Section]) -> BTreeMap<u32, &Section> {
     sections.iter().flat_map(|s| s.ranks.iter().map(move |r| (r, s))).collect()
+}
+
+/// How many ranks the job of a trace has, as far as that is known.
+fn world(sections: &[Section]) -> Option<u64> {
+    let mut comms = sections.iter().flat_map(|s| &s.tables.comms).flat_map(|comm| &comm.of);
+    let world = comms.find(|(_, comm)| comm.content.kind == "MPI_COMM_WORLD");
+    world.map(|(_, comm)| comm.content.members.len())
+}
+
+/// What only one trace has of the ranks.
+fn alone(ranks: &[u32], which: &str) -> Option<String> {
+    let are = if ranks.len() == 1 { "is" } else { "are" };
+    (!ranks.is_empty()).then(|| format!("{} {are} only in the {which} trace", named(ranks)))
 }
 
 /// What stands for the call sites of either trace, by identity: those that both have, stand for themselves; others for what they
@@ -73,7 +89,8 @@ pub(crate) fn joined([a, b]: [&CallSites; 2]) -> [SiteKeys; 2] {
 }
 
 /// Compares two traces; with their call sites, these are part of it: equal are those of one identity, and those that are called
-/// the same from the MPI call to the outermost function. Tells of each rank that it is compared. *Cost:* O(calls).
+/// the same from the MPI call to the outermost function. Parameters are compared where the jobs have equally many ranks. Tells of each
+/// rank that it is compared. *Cost:* O(calls).
 ///
 /// # Errors
 ///
@@ -84,19 +101,25 @@ pub fn diff(
     sites: Option<&[CallSites; 2]>,
     tell: &dyn Fn(u64),
 ) -> Result<Report, Error> {
+    let worlds = world(a).zip(world(b)).filter(|(a, b)| a != b).map(<[u64; 2]>::from);
     let (a, b) = (by_rank(a), by_rank(b));
     let joined = sites.map(|both| joined(both.each_ref()));
     let [of_a, of_b] = [0, 1].map(|side| joined.as_ref().map(|all| &all[side]));
-    let mut report = Report::default();
+    let mut report = Report { worlds, ..Report::default() };
     let mut first = HashMap::new();
-    let only = |r: &u32, which: &str| format!("rank {r} is only in the {which} trace");
-    report.unmatched.extend(a.keys().filter(|r| !b.contains_key(r)).map(|r| only(r, "first")));
-    report.unmatched.extend(b.keys().filter(|r| !a.contains_key(r)).map(|r| only(r, "second")));
+    for (mine, others, which) in [(&a, &b, "first"), (&b, &a, "second")] {
+        let only: Vec<u32> = mine.keys().filter(|r| !others.contains_key(r)).copied().collect();
+        report.unmatched.extend(alone(&only, which));
+    }
     for (&rank, sa) in &a {
         tell(1);
         let Some(sb) = b.get(&rank) else { continue };
         for thread in 0..sa.threads.len().max(sb.threads.len()) {
-            match (Normal::new(sa, thread, rank, of_a), Normal::new(sb, thread, rank, of_b)) {
+            let read = |section, of| {
+                let normal = Normal::new(section, thread, rank, of)?;
+                Some(if worlds.is_some() { normal.without_parameters() } else { normal })
+            };
+            match (read(sa, of_a), read(sb, of_b)) {
                 (Some(x), Some(y)) => Pair { x, y, rank, thread }.compare(&mut report, &mut first)?,
                 (None, None) => {}
                 (x, _) => {

@@ -45,6 +45,8 @@ pub struct Normal<'a> {
     section: &'a Section,
     rank: u32,
     sites: Option<&'a SiteKeys>,
+    /// Parameters are part of the comparison.
+    parameters: bool,
     events: Events<'a>,
     ahead: LookAhead<'a>,
     /// The call read last: a clock read may still grow.
@@ -73,12 +75,19 @@ impl<'a> Normal<'a> {
             section,
             rank,
             sites,
+            parameters: true,
             events: section.events(thread, rank)?,
             ahead: LookAhead::new(section, thread, rank)?,
             newest: None,
             failed: 0,
             polls: 0,
         })
+    }
+
+    /// What is called is compared, and not with which parameters.
+    #[must_use]
+    pub fn without_parameters(self) -> Self {
+        Self { parameters: false, ..self }
     }
 
     /// The next call.
@@ -161,7 +170,8 @@ impl<'a> Normal<'a> {
             }
         }
         let times = times(slots, &p.words);
-        NormalCall { sym: p.sym, index: p.index, times, place, key: h.digest(), words: p.words }
+        let key = if self.parameters { h.digest() } else { place };
+        NormalCall { sym: p.sym, index: p.index, times, place, key, words: p.words }
     }
 
     #[expect(clippy::cast_sign_loss, reason = "hash input, reinterpreted")]

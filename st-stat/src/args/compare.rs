@@ -18,6 +18,9 @@ Examples:
   st-stat diff --time before.st after.st --base again.st --base third.st
   st-stat diff --time p8.st p64.st         which call sites do not scale?
 
+Calls: where the jobs have other numbers of ranks, what is compared is which functions are called from which call sites, as by --sites, without parameters: \
+partners, counts and others may follow from the number of ranks.
+
 Times: what is compared is the time that a rank spends at a call site, in the call and, apart from that, computing before it. A difference \
 counts if chance makes one of its size at any call site in less than one comparison of a hundred, if it is 5 % or more of the time there (less with a \
 smaller --threshold), and 0.1 % of the run. How sure it is follows from how ranks differ and how the time varies from one sixteenth of \

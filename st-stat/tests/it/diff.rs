@@ -13,11 +13,15 @@ use st_model::values::{ANY_SOURCE, ANY_TAG, NONE};
 use st_stat::diff::{Report, diff};
 use st_stream::{Trace, WriteOptions};
 
-/// A rank that makes these calls: (function, site, words).
+/// A rank of four that makes these calls: (function, site, words).
 fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
+    rank_of(4, calls)
+}
+
+fn rank_of(world: u32, calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
     let mut r = RankRecorder::new(0, Options::default());
     let kind = "MPI_COMM_WORLD".into();
-    let members = RankSeq::first(4);
+    let members = RankSeq::first(world);
     r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
     let (words, parts) = (Vec::new(), Vec::new());
     r.objects.types.predefined(Type { kind: "MPI_INT".into(), words, parts, size: 4, lb: 0, extent: 4 });
@@ -44,6 +48,22 @@ fn sites_count_only_on_request() {
     let (a, b) = ([("MPI_Send", "here", SEND)], [("MPI_Send", "there", SEND)]);
     assert!(compare(&a, &b, false).same());
     assert!(!compare(&a, &b, true).same());
+}
+
+#[test]
+fn of_jobs_of_other_sizes_it_is_compared_what_is_called_from_where() {
+    let four = [("MPI_Send", "here", SEND), ("MPI_Send", "there", SEND)];
+    let other = [("MPI_Send", "here", &[9, 0, 3, 7, 0][..]), ("MPI_Send", "there", SEND)];
+    let report = |world, calls: &[_]| {
+        let (a, b) = (rank(&four), rank_of(world, calls));
+        let named = [&a, &b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+        diff(&a, &b, Some(&named), &|_| ()).unwrap()
+    };
+    let found = [report(4, &other), report(5, &other), report(5, &other[..1])];
+    assert_eq!(
+        found.each_ref().map(|r| (r.worlds, r.equal, r.different)),
+        [(None, 1, 1), (Some([4, 5]), 2, 0), (Some([4, 5]), 1, 1)]
+    );
 }
 
 #[test]
@@ -182,7 +202,7 @@ fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
     let paths = [4, 2].map(|ranks| {
         let mut sections = rank(&[("MPI_Comm_rank", "main", &[0, 0]), ("MPI_Barrier", "main", &[0])]);
         let mut r = RankRecorder::new(0, Options::default());
-        let (kind, members) = ("MPI_COMM_WORLD".into(), RankSeq::first(ranks));
+        let (kind, members) = ("MPI_COMM_SELF".into(), RankSeq::first(ranks));
         r.objects.comms.predefined(Comm { kind, parent: 0, members, remote: RankSeq::default() });
         sections[0].tables.comms = r.finish("host").tables.comms;
         let path = dir.path().join(format!("{ranks}.st"));
@@ -192,10 +212,9 @@ fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
     });
     let out = Command::new(env!("CARGO_BIN_EXE_st-stat")).arg("diff").args(&paths).output().unwrap();
     let said = String::from_utf8(out.stdout).unwrap();
-    let reason =
-        "MPI_COMM_WORLD is another object: of 4 ranks in the first trace and of 2 in the\n  second\n";
+    let reason = "MPI_COMM_SELF is another object: of 4 ranks in the first trace and of 2 in the\n  second\n";
     assert!(said.starts_with(reason) && said.matches("is another").count() == 1, "{said}");
-    assert_eq!(said.matches("  + (the same of the other MPI_COMM_WORLD)\n").count(), 2, "{said}");
+    assert_eq!(said.matches("  + (the same of the other MPI_COMM_SELF)\n").count(), 2, "{said}");
     assert_eq!(out.status.code(), Some(4), "{said}");
     let out = Command::new(env!("CARGO_BIN_EXE_st-stat"))
         .args(["diff", "--format", "csv", "--limit", "0"])
@@ -204,7 +223,7 @@ fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
         .unwrap();
     let rows = String::from_utf8(out.stdout).unwrap();
     let lines: Vec<&str> = rows.lines().collect();
-    let object = "object,,,,MPI_COMM_WORLD,of 4 ranks in the first trace and of 2 in the second";
+    let object = "object,,,,MPI_COMM_SELF,of 4 ranks in the first trace and of 2 in the second";
     let head = ["what,calls,rank,thread,first,second", "equal,0,,,,", "different,2,,,,", object];
     assert_eq!(lines[..4], head, "{rows}");
     assert!(lines[4].starts_with("call site,1,0,0,") && lines.len() == 6, "{rows}");
