@@ -217,17 +217,21 @@ fn ending(status: ExitStatus) -> String {
 /// `1.4 s`, `120 ms`.
 pub(crate) fn seconds(t: Duration) -> String {
     let ms = t.as_millis();
-    if ms < 1000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
+    let tenths = (ms + 50) / 100;
+    if ms < 1000 { format!("{ms} ms") } else { format!("{}.{} s", tenths / 10, tenths % 10) }
 }
 
 /// `980 bytes`, `20 kB`, `1.2 MB`.
 pub(crate) fn size(bytes: u64) -> String {
+    // Rounded, halves up.
+    let of = |one: u64| bytes / one + u64::from(bytes % one >= one.div_ceil(2));
+    let in_tenths = |tenths: u64, unit: &str| format!("{}.{} {unit}", tenths / 10, tenths % 10);
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
-        1_000..10_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
-        10_000..1_000_000 => format!("{} kB", bytes / 1_000),
-        1_000_000..1_000_000_000 => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
-        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes % 1_000_000_000 / 100_000_000),
+        _ if of(100) < 100 => in_tenths(of(100), "kB"),
+        _ if of(1_000) < 1_000 => format!("{} kB", of(1_000)),
+        _ if of(100_000) < 10_000 => in_tenths(of(100_000), "MB"),
+        _ => in_tenths(of(100_000_000), "GB"),
     }
 }
 
@@ -352,7 +356,13 @@ mod tests {
     fn numbers_are_short() {
         assert_eq!(
             [size(7), size(1_250), size(20_400), size(1_250_000)],
-            ["7 bytes", "1.2 kB", "20 kB", "1.2 MB"]
+            ["7 bytes", "1.3 kB", "20 kB", "1.3 MB"]
         );
+        assert_eq!(
+            [size(9_949), size(9_950), size(999_500), size(999_950_000)],
+            ["9.9 kB", "10 kB", "1.0 MB", "1.0 GB"]
+        );
+        let times = [999, 1_349, 1_350].map(|ms| seconds(Duration::from_millis(ms)));
+        assert_eq!(times, ["999 ms", "1.3 s", "1.4 s"]);
     }
 }

@@ -124,7 +124,7 @@ mod tests {
         // Of each rank's total a hundredth is not kept.
         assert_eq!(
             said(&of(&[400_000, 798_000, 400_000, 800_000])),
-            "imbalance: ranks 1, 3 compute 200 µs longer than the mean, 20.1 % of their time"
+            "imbalance: ranks 1, 3 compute 201 µs longer than the mean, 20.1 % of their time"
         );
         assert_eq!(
             said(&of(&[400_000, 400_000, 400_000, 800_000])),

@@ -4,28 +4,47 @@ use st_model::num::narrow;
 
 use crate::screen::grouped;
 
-/// Three significant digits and a unit: `1.23 ms`.
+/// A name, and what one of it is.
+type Unit = (&'static str, u64);
+
+const TIMES: [Unit; 4] = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+const BYTES: [Unit; 5] =
+    [("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000)];
+
+/// Three significant digits, rounded, and a unit: `1.23 ms`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
-    scaled(ns, &[("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)])
+    scaled(ns, &TIMES)
 }
 
-/// Three significant digits and a unit: `150 kB`.
+/// Three significant digits, rounded, and a unit: `150 kB`.
 #[must_use]
 pub fn bytes(n: u64) -> String {
-    scaled(n, &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000)])
+    scaled(n, &BYTES)
 }
 
-fn scaled(n: u64, units: &[(&str, u64)]) -> String {
-    let (unit, one) = units.iter().rev().find(|(_, one)| n >= *one).copied().unwrap_or((units[0].0, 1));
-    let whole = n / one;
-    let thousandths = narrow::<u64>(u128::from(n % one) * 1000 / u128::from(one));
-    match whole {
-        _ if one == 1 => format!("{n} {unit}"),
-        100.. => format!("{} {unit}", grouped(whole)),
-        10..100 => format!("{whole}.{} {unit}", thousandths / 100),
-        _ => format!("{whole}.{:02} {unit}", thousandths / 10),
+/// How many of a unit so many are, rounded, halves up.
+fn rounded(n: u64, per_one: u64, one: u64) -> u64 {
+    narrow((u128::from(n) * u128::from(per_one) * 2 + u128::from(one)) / (2 * u128::from(one)))
+}
+
+/// In the first unit in which it has three digits once it is rounded: those of the last one may be more.
+fn scaled(n: u64, units: &[Unit]) -> String {
+    let Some(((smallest, _), more)) = units.split_first() else { return n.to_string() };
+    if n < 1000 {
+        return format!("{n} {smallest}");
     }
+    for (unit, one) in more {
+        let [hundredths, tenths, whole] = [100, 10, 1].map(|per_one| rounded(n, per_one, *one));
+        match (hundredths, tenths, whole) {
+            (..1000, ..) => return format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100),
+            (_, ..1000, _) => return format!("{}.{} {unit}", tenths / 10, tenths % 10),
+            (.., ..1000) => return format!("{whole} {unit}"),
+            _ => {}
+        }
+    }
+    let (unit, one) = units.last().copied().unwrap_or(("", 1));
+    format!("{} {unit}", grouped(rounded(n, 1, one)))
 }
 
 #[cfg(test)]
@@ -38,5 +57,43 @@ mod tests {
         assert_eq!(duration(1_234_567), "1.23 ms");
         assert_eq!(duration(61_000_000_000), "61.0 s");
         assert_eq!(bytes(150_400), "150 kB");
+        // They are rounded, also over to the next digit and unit.
+        let all = [12_896, 1_005, 9_994, 9_995, 99_949, 99_950, 999_499, 999_500, 999_950];
+        let shown = all.map(bytes);
+        let expected =
+            ["12.9", "1.01", "9.99", "10.0", "99.9", "100", "999", "1.00", "1.00"].map(str::to_owned);
+        assert_eq!(shown.each_ref().map(|s| s.split(' ').next().unwrap().to_owned()), expected);
+        assert_eq!((&*shown[6], &*shown[7]), ("999 kB", "1.00 MB"));
+        assert_eq!([duration(999_499_999_999), duration(999_500_000_000)], ["999 s", "1,000 s"]);
+        assert_eq!(duration(u64::MAX), "18,446,744,074 s");
+    }
+
+    #[test]
+    fn what_is_shown_is_off_by_half_of_its_last_digit_at_most() {
+        let around = |n: u64| (0..3).map(move |k| n.saturating_add(k).saturating_sub(1));
+        let tens = (0..20).map(|power| 10u64.pow(power));
+        let edges = tens.flat_map(|ten| [1, 5, 995, 9_995, 1_000].map(|n| ten.saturating_mul(n)));
+        // Numbers of any length, by chance.
+        let next =
+            |n: &u64| Some(n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+        let random = std::iter::successors(Some(1), next).take(20_000).enumerate();
+        let random = random.map(|(i, n)| n >> (i % 64));
+        for n in edges.flat_map(around).chain(random) {
+            for (units, text) in [(&TIMES[..], duration(n)), (&BYTES[..], bytes(n))] {
+                let (number, unit) = text.split_once(' ').unwrap();
+                let one = units.iter().find(|(name, _)| *name == unit).unwrap().1;
+                let digits = number.replace([',', '.'], "").parse::<i128>().unwrap();
+                let decimals = number.split_once('.').map_or(0, |(_, after)| after.len());
+                // In the unit's part that the last digit is, twice as large: halves are whole.
+                let scale = 2 * 10i128.pow(u32::try_from(decimals).unwrap());
+                let off = i128::from(n) * scale - 2 * digits * i128::from(one);
+                let one = i128::from(one);
+                assert!((-one..one).contains(&off), "{n}: {text}");
+                assert!(
+                    n < 1000 || number.contains(',') || number.replace('.', "").len() == 3,
+                    "{n}: {text}"
+                );
+            }
+        }
     }
 }

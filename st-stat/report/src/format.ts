@@ -5,14 +5,20 @@ type Unit = [string, number];
 const TIMES: Unit[] = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
 const BYTES: Unit[] = [["B", 1], ["kB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]];
 
+/** How many of a unit so many are, rounded, halves up. */
+const rounded = (n: number, perOne: number, one: number): number =>
+  Math.floor(n / one) * perOne + Math.floor(((n % one) * perOne * 2 + one) / (2 * one));
+
 function scaled(n: number, units: Unit[]): string {
-  const [unit, one] = [...units].reverse().find(([, one]) => n >= one) ?? units[0];
-  const whole = Math.floor(n / one);
-  const thousandths = Math.floor(((n % one) * 1000) / one);
-  if (one === 1) return `${n} ${unit}`;
-  if (whole >= 100) return `${count(whole)} ${unit}`;
-  if (whole >= 10) return `${whole}.${Math.floor(thousandths / 100)} ${unit}`;
-  return `${whole}.${String(Math.floor(thousandths / 10)).padStart(2, "0")} ${unit}`;
+  if (n < 1000) return `${n} ${units[0][0]}`;
+  for (const [unit, one] of units.slice(1)) {
+    for (const decimals of [2, 1, 0]) {
+      const digits = rounded(n, 10 ** decimals, one);
+      if (digits < 1000) return `${(digits / 10 ** decimals).toFixed(decimals)} ${unit}`;
+    }
+  }
+  const [unit, one] = units[units.length - 1];
+  return `${count(rounded(n, 1, one))} ${unit}`;
 }
 
 export const duration = (ns: number): string => (ns < 0 ? `−${scaled(-ns, TIMES)}` : scaled(ns, TIMES));

@@ -47,7 +47,7 @@ fn who_computes_longer_before_the_end_is_told_of_merged_traces_too() {
     st_stream::write(&merged, std::fs::File::create(&stream).unwrap(), WriteOptions { level: 0 }).unwrap();
     let words = ["st-stat", "why", "-q", "-o", out.to_str().unwrap(), stream.to_str().unwrap()];
     assert_eq!(st_stat::run(&Args::try_parse_from(words).unwrap()).unwrap(), Status::Ok);
-    let longer = "rank 1 computes 49.9 ms longer before it";
+    let longer = "rank 1 computes 50.0 ms longer before it";
     let live = said(printed(ranks(), &["why"]));
     assert!(live.contains("late end: rank 1") && live.contains(longer), "{live}");
     assert!(live.contains("% of their time until the last one's end is waiting"), "{live}");
@@ -77,7 +77,7 @@ fn all_ranks_that_end_late_are_named() {
     });
     let said = printed(ranks.collect(), &["why"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("late end: ranks 0-2 end last"), "{said}");
-    assert!(said.contains("ranks 0-2 compute 49.9 ms longer before it"), "{said}");
+    assert!(said.contains("ranks 0-2 compute 50.0 ms longer before it"), "{said}");
 }
 
 /// What is said, in one line.

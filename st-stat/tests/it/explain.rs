@@ -340,10 +340,10 @@ fn more_ranks_than_processors_weigh_what_they_cost() {
     };
     // All ranks' time is 1.8 s, and 1 s of it is waiting: all of that may have been ready to run.
     let most = crowded(Some(2_600_000_000), |_| ());
-    assert!(before(&most) && most.contains("88.9 % 1.59 s crowded"), "{most}");
+    assert!(before(&most) && most.contains("88.9 % 1.60 s crowded"), "{most}");
     assert!(
         most.contains("on 1 processor;")
-            && most.contains("for 2.60 s, at least 1.59 s of it outside of calls"),
+            && most.contains("for 2.60 s, at least 1.60 s of it outside of calls"),
         "{most}"
     );
     let waits = crowded(Some(900_000_000), |_| ());
@@ -394,7 +394,7 @@ fn what_the_kernel_counts_is_a_share_of_the_whole_run() {
         }
     };
     let text = crowded(Some(2_600_000_000), early);
-    assert!(text.contains("88.9 % 1.59 s crowded"), "{text}");
+    assert!(text.contains("88.9 % 1.60 s crowded"), "{text}");
     // Of what is said beside each number that is of something else.
     assert!(text.contains("of their time that has exact times is waiting"), "{text}");
     assert!(

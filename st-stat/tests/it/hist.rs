@@ -68,23 +68,23 @@ fn the_drawing_has_quantiles_extreme_ranks_modes_and_paths() {
     let expected = "\
 MPI_Barrier (site 1, step app.c:7): 480 calls
 
-computation before: 6.00 ms in all, mean 12.5 µs
-  1 % 5.00 µs, 10 % 5.00 µs, median 5.00 µs, 90 % 20.0 µs, 99 % 20.0 µs
-  shortest 5.00 µs (rank 0), longest 20.0 µs (rank 0)
+computation before: 6.01 ms in all, mean 12.5 µs
+  1 % 5.00 µs, 10 % 5.00 µs, median 5.00 µs, 90 % 20.1 µs, 99 % 20.1 µs
+  shortest 5.00 µs (rank 0), longest 20.1 µs (rank 0)
   in all calls of a rank: least 1.50 ms (rank 0), most 1.50 ms (rank 3)
-  2 modes: 50.0 % around 4.96 µs, 50.0 % around 20.1 µs
-  4.91 µs … 5.32 µs  240  ██████████████████████████████████████████████████████
-  5.32 µs … 19.1 µs    0
-  19.1 µs … 20.0 µs  240  ██████████████████████████████████████████████████████
+  2 modes: 50.0 % around 4.97 µs, 50.0 % around 20.1 µs
+  4.92 µs … 5.33 µs  240  ██████████████████████████████████████████████████████
+  5.33 µs … 19.2 µs    0
+  19.2 µs … 20.1 µs  240  ██████████████████████████████████████████████████████
 
 in call: 240 ms in all, mean 501 µs
-  1 % 2.01 µs, 10 % 2.01 µs, median 2.10 µs, 90 % 994 µs, 99 % 994 µs
+  1 % 2.02 µs, 10 % 2.02 µs, median 2.10 µs, 90 % 995 µs, 99 % 995 µs
   shortest 2.00 µs (rank 0), longest 1.00 ms (rank 0)
   in all calls of a rank: least 60.1 ms (rank 0), most 60.1 ms (rank 3)
-  2 modes: 50.0 % around 2.06 µs, 50.0 % around 994 µs
-  1.99 µs … 2.75 µs  240  ██████████████████████████████████████████████████████
-  2.75 µs …  873 µs    0
-   873 µs … 1.00 ms  240  ██████████████████████████████████████████████████████
+  2 modes: 50.0 % around 2.06 µs, 50.0 % around 995 µs
+  2.00 µs … 2.75 µs  240  ██████████████████████████████████████████████████████
+  2.75 µs …  874 µs    0
+   874 µs … 1.00 ms  240  ██████████████████████████████████████████████████████
 
 calls  mean before  in call  after (--paths: apart)
   240      5.00 µs  1.00 ms  MPI_Barrier (site 1, step app.c:7)

@@ -396,11 +396,11 @@ fn slower() -> [Vec<Section>; 2] {
 fn the_table_fits_and_the_status_is_for_scripts() {
     let (text, status) = said(slower(), &["--time"]).unwrap();
     let expected = "\
-37.7 ms → 39.3 ms per rank (+4.3 %)
+37.7 ms → 39.4 ms per rank (+4.3 %)
 call sites, before and in their calls: 1 slower, 7 alike
 
 verdict  time    function        first   second   change  of run  site  place
-slower   before  MPI_Sendrecv  8.22 ms  10.0 ms  +21.6 %  +4.5 %     1  west
+slower   before  MPI_Sendrecv  8.23 ms  10.0 ms  +21.6 %  +4.5 %     1  west
 (no room for: ±; COLUMNS=200 or --format csv shows all)
 ";
     assert_eq!(text, expected);
@@ -451,7 +451,7 @@ fn csv_and_json_hold_all_call_sites() {
 #[test]
 fn a_comparison_of_calls_says_how_times_differ() {
     let (text, status) = said(slower(), &[]).unwrap();
-    let times = "times: 37.7 ms → 39.3 ms per rank (+4.3 %)\n\
+    let times = "times: 37.7 ms → 39.4 ms per rank (+4.3 %)\n\
                  call sites, before and in their calls: 1 slower, 7 alike (--time)\n";
     assert!(text.starts_with("no difference: ") && text.ends_with(times), "{text}");
     assert_eq!(status, Status::Ok);
@@ -474,9 +474,9 @@ fn more_runs_of_the_first_program_are_read_and_have_its_ranks() {
     let again = recorded(Run { seed: 3, factors: [1.4; 4], ..Run::default() });
     let (text, _) = said_of(vec![a.clone(), b.clone(), again.clone(), again], &["--time", "--all"]).unwrap();
     assert!(
-        text.starts_with("46.8 ms → 39.3 ms per rank")
+        text.starts_with("46.9 ms → 39.4 ms per rank")
             && text.contains("0 slower, ")
-            && text.contains("before   MPI_Sendrecv   10.3 ms  10.0 ms"),
+            && text.contains("before   MPI_Sendrecv   10.4 ms  10.0 ms"),
         "{text}"
     );
     let fewer = recorded(Run { ranks: 7, ..Run::default() });
