@@ -127,7 +127,7 @@ pub(crate) fn table(mains: &[Main<'_>], asked: bool, sites: &CallSites) -> Resul
         Column::right("size", "ranks", 0),
         Column::right("share", "share_percent", 2),
         Column::left("ranks", "ranklist"),
-        Column::tail("unlike the one before", "unlike_before"),
+        Column::head("unlike the one before", "unlike_before"),
     ];
     let total: u64 = mains.iter().flat_map(|m| &m.subs).map(|s| s.ranks.len()).sum();
     let mut rows = Vec::new();

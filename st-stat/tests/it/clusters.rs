@@ -58,6 +58,18 @@ fn a_trace_has_the_clusters_that_st_cluster_was_asked_for() {
 }
 
 #[test]
+fn of_calls_that_differ_the_first_one_can_be_read_where_there_is_little_room() {
+    let rank = |rank: u32| {
+        let mut r = Rank::new(rank, 2);
+        let place = format!("a_function_with_a_long_name{rank} in_a_file_with_a_long_name.c:1234");
+        r.call("MPI_Send", &place, &[100, 0, 1, 0, 0], (0, 5));
+        r.finish("host")
+    };
+    let text = printed((0..2).map(rank).collect(), &["clusters"]);
+    assert!(text.contains("call 1: MPI_Send"), "{text}");
+}
+
+#[test]
 fn what_differs_is_said_without_its_place_where_there_is_little_room() {
     let place = "a_function_with_a_long_name in_a_file_with_a_long_name.c:1234";
     let rank = |rank: u32| {
