@@ -44,6 +44,8 @@ pub struct Notes {
     pub ended: u64,
     /// Calls recorded by name only.
     pub opaque: BTreeMap<String, u64>,
+    /// Calls of the tools' interface where nothing is recorded: before MPI_Init, after MPI_Finalize.
+    pub outside: BTreeMap<String, u64>,
     /// Functions of the MPI that the recorder does not have.
     pub unrecorded: BTreeSet<String>,
     /// Language bindings that calls came through.
@@ -137,7 +139,11 @@ impl Notes {
                     _ if name.starts_with("MPI") => {
                         *notes.opaque.entry(name.to_owned()).or_default() += value
                     }
-                    _ => {}
+                    _ => {
+                        if let Some(name) = name.strip_prefix("outside_") {
+                            *notes.outside.entry(name.to_owned()).or_default() += value;
+                        }
+                    }
                 }
             }
         }
@@ -154,7 +160,7 @@ mod tests {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 approximate=0\n\
              rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
-             world=3\nfailed process=7@a a=1 file: no room\nfailed process=7@a it again\nfailed process=7@b another\nfailed rank=2 process=7@b it\nfailed rank=3 it\nfailed rank=3 process=9@a again\n\
+             world=3\noutside_MPI_T_init_thread=2 outside_MPI_T_finalize=1\noutside_MPI_T_finalize=1\nfailed process=7@a a=1 file: no room\nfailed process=7@a it again\nfailed process=7@b another\nfailed rank=2 process=7@b it\nfailed rank=3 it\nfailed rank=3 process=9@a again\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40 merge_levels=5/0,6/70\nmerging=0 merge_ns=30 merge_wall_ns=35 merge_levels=4/0,7/0,9/0\n",
         );
         assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));
@@ -166,5 +172,7 @@ mod tests {
         assert_eq!(n.queued, Some(Queued { ns: 70, ranks: 2, longest_ns: 40, longest_rank: 1 }));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
+        let outside = [("MPI_T_finalize".into(), 2), ("MPI_T_init_thread".into(), 2)];
+        assert_eq!(n.outside, BTreeMap::from(outside));
     }
 }

@@ -4,6 +4,8 @@ use crate::notes::Notes;
 use st_cli::counted;
 use st_model::num::Exact as _;
 use st_stream::TimeBytes;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -175,21 +177,27 @@ impl Summary<'_> {
         if n.stopped > 0 {
             all.push(format!("exact times stopped at the budget on {} of {ranks}", n.stopped));
         }
-        if !n.opaque.is_empty() {
-            let calls: u64 = n.opaque.values().sum();
-            let mut by_count: Vec<_> = n.opaque.iter().collect();
-            by_count.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
-            let named: Vec<_> =
-                by_count.iter().take(4).map(|(name, count)| format!("{name} {count}")).collect();
-            let more = if by_count.len() > named.len() { ", …" } else { "" };
-            all.push(format!("{} by name only ({}{more})", counted(calls, "call"), named.join(", ")));
-        }
+        all.extend(most_called(&n.opaque).map(|(calls, named)| format!("{calls} by name only ({named})")));
+        all.extend(
+            most_called(&n.outside)
+                .map(|(calls, named)| format!("{calls} before MPI_Init or after MPI_Finalize ({named})")),
+        );
         if let n @ 1.. = n.unrecorded.len() {
             let functions = if n == 1 { "function" } else { "functions" };
             all.push(format!("{n} {functions} of this MPI not recorded, if called"));
         }
         if all.is_empty() { "nothing dropped".into() } else { all.join("; ") }
     }
+}
+
+/// `9 calls`, and the functions that are called most often, with how often; `None` if there are none.
+fn most_called(calls: &BTreeMap<String, u64>) -> Option<(String, String)> {
+    let mut by_count: Vec<_> = calls.iter().collect();
+    by_count.sort_by_key(|(name, count)| (Reverse(**count), name.as_str()));
+    let named: Vec<_> = by_count.iter().take(4).map(|(name, count)| format!("{name} {count}")).collect();
+    let more = if by_count.len() > named.len() { ", …" } else { "" };
+    (!calls.is_empty())
+        .then(|| (counted(calls.values().sum(), "call"), format!("{}{more}", named.join(", "))))
 }
 
 /// What the system says where a disk is full.
@@ -339,6 +347,12 @@ mod tests {
         notes.opaque = [("MPI_Put".to_owned(), 2), ("MPI_Win_fence".to_owned(), 9)].into();
         let line = Summary { ended: Some(&ended(9)), ..summary(&notes) }.line();
         assert!(line.contains("11 calls by name only (MPI_Win_fence 9, MPI_Put 2)"), "{line}");
+        let outside = [("MPI_T_init_thread".to_owned(), 1)].into();
+        let early = summary(&Notes { outside, ..Notes::default() }).line();
+        assert!(
+            early.contains("; 1 call before MPI_Init or after MPI_Finalize (MPI_T_init_thread 1)"),
+            "{early}"
+        );
         assert!(line.contains("(2.4 %, without what ranks wait longer for each other) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
         let one = Notes { told: [0].into(), ..notes.clone() };
         assert!(summary(&one).line().contains(" on the 1 rank that told"), "{}", summary(&one).line());

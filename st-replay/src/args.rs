@@ -78,7 +78,7 @@ pub struct Args {
     /// List the calls that cannot be replayed, and do nothing else
     #[arg(long, help_heading = "Replay")]
     pub list: bool,
-    /// Leave out calls that cannot be replayed
+    /// Leave out calls that cannot be replayed; those of the tools' interface (MPI_T_...), which --list lists, too, always are
     #[arg(long, help_heading = "Replay")]
     pub skip_unsupported: bool,
 

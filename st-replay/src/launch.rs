@@ -211,7 +211,7 @@ fn list(preflight: &Preflight, rank: Option<u32>) -> Result<()> {
     use std::io::Write as _;
     if rank.unwrap_or(0) == 0 {
         let mut out = Output::text(Path::new("-"))?;
-        for u in preflight.unsupported() {
+        for u in preflight.unsupported().into_iter().chain(preflight.ignored()) {
             writeln!(out, "{}\t{}", u.name, u.calls)?;
         }
         out.commit()?;

@@ -23,7 +23,7 @@ use st_model::values::ANY_TAG;
 
 use crate::groups::Groups;
 use crate::scaling::Scaling;
-use crate::supported::{Where, is_suspect, refusal};
+use crate::supported::{Where, is_of_tools, is_suspect, refusal};
 use crate::threads::Item;
 pub use operation::{End, Operation, OperationPart};
 
@@ -109,7 +109,8 @@ impl<'a, F: FnMut(Operation)> Walker<'a, F> {
     ) -> Self {
         let plan = |s: &Symbol| {
             let row = CallTable::builtin().get(s.call);
-            let plays = here.is_none_or(|here| !here.refuses(s));
+            let is_known = !is_of_tools(s, &section.tables);
+            let plays = is_known && here.is_none_or(|here| !here.refuses(s));
             Plan {
                 left_out: s.error != 0 || !plays,
                 // What scaling makes wide is any.

@@ -12,7 +12,7 @@ use st_model::section::{Section, Symbol};
 use crate::check::Verdict;
 use crate::factor::Factor;
 use crate::scaling::Scaling;
-use crate::supported::{Refused, Where, is_suspect, name_of, needs_files, refusal};
+use crate::supported::{Refused, Where, is_of_tools, is_suspect, name_of, needs_files, refusal};
 use crate::threads::Threads;
 
 /// Name of the pseudo call under which calls of further threads are listed.
@@ -39,6 +39,8 @@ pub struct Preflight {
     functions: BTreeSet<String>,
     left_out_files: bool,
     unsupported: BTreeMap<String, u64>,
+    /// Calls that a replay does without, whatever was asked for.
+    ignored: BTreeMap<String, u64>,
     ranks: RankList,
     histograms: bool,
     /// Whether there are ranks with several threads, or ones that did not come to their end.
@@ -77,7 +79,7 @@ impl Preflight {
         self.left_out_files |= !self.here.files && section.symbols.iter().any(needs_files);
         let row = |s: &Symbol| CallTable::builtin().get(s.call).filter(|_| s.error == 0);
         self.functions.extend(section.symbols.iter().filter_map(row).map(|row| row.base().to_owned()));
-        let Self { here, unsupported, .. } = self;
+        let Self { here, unsupported, ignored, .. } = self;
         let scaling = Scaling::new(section, self.factor.unwrap_or(Factor::ONE));
         let refused: Vec<bool> = section.symbols.iter().map(|s| here.refuses(s)).collect();
         let suspect = |(sym, s)| refused[sym as usize] || is_suspect(s, scaling.enlarges(sym));
@@ -102,6 +104,9 @@ impl Preflight {
                         let name = || name_of(symbol, &section.tables);
                         match why {
                             None => {}
+                            Some(Refused::Itself) if is_of_tools(symbol, &section.tables) => {
+                                *ignored.entry(name()).or_insert(0) += 1;
+                            }
                             Some(Refused::Itself) => count(name()),
                             Some(Refused::Wide) => count(format!("{} {WIDE}", name())),
                         }
@@ -115,7 +120,13 @@ impl Preflight {
     /// The unsupported calls seen, ordered by name.
     #[must_use]
     pub fn unsupported(&self) -> Vec<Unsupported> {
-        self.unsupported.iter().map(|(name, &calls)| Unsupported { name: name.clone(), calls }).collect()
+        named(&self.unsupported)
+    }
+
+    /// The calls seen of the tools' interface, ordered by name: a replay leaves them out unasked.
+    #[must_use]
+    pub fn ignored(&self) -> Vec<Unsupported> {
+        named(&self.ignored)
     }
 
     /// Keeps what the check of the whole trace found, if there was one.
@@ -176,6 +187,10 @@ impl Preflight {
     }
 }
 
+fn named(calls: &BTreeMap<String, u64>) -> Vec<Unsupported> {
+    calls.iter().map(|(name, &calls)| Unsupported { name: name.clone(), calls }).collect()
+}
+
 /// One line for people: `2 calls cannot be replayed: MPI_Put (10), MPI_Win_create (2)`.
 #[must_use]
 pub fn summary(unsupported: &[Unsupported]) -> String {
@@ -217,11 +232,18 @@ mod tests {
         preflight
             .see(&section(
                 2,
-                &[("MPI_Init", 0), ("MPI_File_sync", 0), ("MPI_File_sync", 9), ("MPI_Info_set", 0)],
+                &[
+                    ("MPI_Init", 0),
+                    ("MPI_T_cvar_get_num", 0),
+                    ("MPI_File_sync", 0),
+                    ("MPI_File_sync", 9),
+                    ("MPI_Info_set", 0),
+                ],
             ))
             .unwrap();
         let found = preflight.unsupported();
         assert_eq!(summary(&found), "4 calls cannot be replayed: MPI_File_sync (3), MPI_New_thing (1)");
+        assert_eq!(preflight.ignored(), [Unsupported { name: "MPI_T_cvar_get_num".into(), calls: 1 }]);
         assert_eq!(preflight.world(&Header::default()), 3);
         assert_eq!(preflight.world(&Header { world: 4, ..Header::default() }), 4);
         assert_eq!(preflight.missing(4).iter().collect::<Vec<_>>(), [1, 3]);

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use st_model::calls::names::TOOLS;
 use st_model::calls::words::each;
 use st_model::calls::{CallTable, Kind, Row, Slot};
 use st_model::section::{Symbol, Tables};
@@ -12,6 +13,12 @@ use st_model::values::NULL;
 pub fn is_supported(symbol: &Symbol) -> bool {
     let row = CallTable::builtin().get(symbol.call);
     symbol.error != 0 || row.is_some_and(|row| !row.properties.opaque && !row.properties.unplayed)
+}
+
+/// Whether a symbol's calls are of the tools' interface: a replay does without them, and no other call is missed for that.
+#[must_use]
+pub fn is_of_tools(symbol: &Symbol, tables: &Tables) -> bool {
+    tables.names.get(&symbol.call).is_some_and(|name| name.starts_with(TOOLS))
 }
 
 /// Whether calls of this symbol are replayed only where there is room for files.

@@ -5,8 +5,8 @@ use crate::prototypes::{Function, Type};
 use crate::signature::{arguments, pointer};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use st_model::calls::Row;
-use st_model::calls::names;
+use st_model::calls::names::{self, TOOLS};
+use st_model::calls::{FIRST_UNKNOWN, Row};
 
 /// Body of a function that is recorded by name only.
 pub(crate) fn opaque(name: &str, id: u16, f: &Function) -> TokenStream {
@@ -36,8 +36,8 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     let (variables, before, after) = (&code.variables, &code.before, &code.after);
     let repeat = format_ident!("{}", code.repeat);
     let opaque = code.opaque;
-    let class = if f.result == Type::Int { quote!(i64::from(result)) } else { quote!(0) };
-    let hooks = Hooks::of(name, &class);
+    let class = class(name, f);
+    let hooks = Hooks::of(name, id, &class);
     let (first, prepared, returned) = (hooks.first, hooks.prepared, hooks.returned);
     let (finished, missed) = (hooks.finished, hooks.missed);
     let nothing = quote!(Outs::Nothing);
@@ -112,6 +112,15 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
     }
 }
 
+/// The code of the error that it has returned.
+fn class(name: &str, f: &Function) -> TokenStream {
+    match f.result {
+        Type::Int if name.starts_with(TOOLS) => quote!(normal::tools_code(result)),
+        Type::Int => quote!(i64::from(result)),
+        _ => quote!(0),
+    }
+}
+
 /// What the functions that begin and end a recording do besides being recorded.
 #[derive(Default)]
 struct Hooks {
@@ -128,7 +137,7 @@ struct Hooks {
 }
 
 impl Hooks {
-    fn of(name: &str, class: &TokenStream) -> Self {
+    fn of(name: &str, id: u16, class: &TokenStream) -> Self {
         match name {
             names::MPI_Init | names::MPI_Init_thread => Self {
                 first: quote!(crate::life::before_init();),
@@ -183,6 +192,10 @@ impl Hooks {
                     finished: quote!(if a4 > 0 { crate::life::passed(#class, a6.raw()); }),
                     ..Self::default()
                 }
+            }
+            _ if name.starts_with(TOOLS) => {
+                let i = usize::from(id - FIRST_UNKNOWN);
+                Self { missed: quote!(crate::outside::count(#i);), ..Self::default() }
             }
             _ => Self::default(),
         }

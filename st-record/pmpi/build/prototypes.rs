@@ -70,8 +70,20 @@ impl Type {
             "FILE" => one_or(Self::File, Self::Files),
             "ARGUMENT_COUNT" | "ATTRIBUTE_VAL" | "ATTRIBUTE_VAL_10" | "C_BUFFER" | "C_BUFFER2"
             | "EXTRA_STATE" | "EXTRA_STATE2" | "FUNCTION" | "LOGICAL_VOID" | "POLYFUNCTION" => Self::Word,
+            // The tools' interface: objects, which are pointers in every family, places of them, and functions.
+            "CVAR"
+            | "EVENT_CB_FUNCTION"
+            | "EVENT_DROP_CB_FUNCTION"
+            | "EVENT_FREE_CB_FUNCTION"
+            | "EVENT_INSTANCE"
+            | "EVENT_REGISTRATION"
+            | "PVAR"
+            | "PVAR_SESSION"
+            | "TOOLS_ENUM"
+            | "TOOL_MPI_OBJ" => Self::Word,
             "ALLOC_MEM_NUM_BYTES"
             | "DISPLACEMENT"
+            | "DISPLACEMENT_NNI"
             | "GENERIC_DTYPE_COUNT"
             | "LOCATION_SMALL"
             | "NUM_BYTES"
@@ -82,6 +94,7 @@ impl Type {
             | "POLYDTYPE_STRIDE_BYTES"
             | "POLYLOCATION"
             | "RMA_DISPLACEMENT_NNI"
+            | "TOOLS_TICK_COUNT"
             | "WINDOW_SIZE"
             | "WIN_ATTACH_SIZE"
             | "XFER_NUM_ELEM"

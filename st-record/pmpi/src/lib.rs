@@ -18,7 +18,7 @@
 //!   `run`: its identity. `jobs`: where each has its streams. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
 //! * `argument_cache`: the loop in progress, whose calls are only compared.
-//! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`; `closed`: modules that are gone. `call_encoder`: writes a call's words down.
+//! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`; `closed`: modules that are gone; `outside`: calls of the tools' interface where nothing is recorded. `call_encoder`: writes a call's words down.
 //! * `life`: begin and end. `call`: one call on its way; `left`: one that the program leaves by `longjmp`. `generated`: the wrappers. `jumps`: the exported symbols,
 //!   which lead there. `lookup`: programs that look symbols up; `weak`: those that ask by references whether a function is there.
 //!
@@ -74,6 +74,7 @@ mod normal;
 mod note;
 mod numbered;
 mod output;
+mod outside;
 mod own_file;
 mod polls;
 mod python;

@@ -10,6 +10,7 @@ use crate::merge;
 use crate::message::{is_first, note_down, note_failure, set_rank, warn};
 use crate::note;
 use crate::output::{Output, Owner, Written, clear};
+use crate::outside;
 use crate::real;
 use crate::run;
 use crate::settings::Settings;
@@ -110,6 +111,7 @@ fn is_owner() -> bool {
 /// Children made by fork record nothing.
 extern "C" fn in_child() {
     memory::after_fork();
+    outside::forget();
     RECORDING.store(false, Ordering::Relaxed);
 }
 
@@ -437,9 +439,13 @@ pub(crate) fn give_up(why: &str) {
     complain(why);
 }
 
+/// Where the launcher is told of this process.
+fn told_in() -> Option<PathBuf> {
+    DIRECTORY.get().cloned().or_else(|| std::env::var_os("ST_OUTPUT").map(PathBuf::from))
+}
+
 fn complain(why: &str) {
-    let directory = DIRECTORY.get().cloned().or_else(|| std::env::var_os("ST_OUTPUT").map(PathBuf::from));
-    if let Some(directory) = directory {
+    if let Some(directory) = told_in() {
         note_failure(&directory, why);
     }
     warn(&format!("{why}; recording stops, the program goes on"));
@@ -448,6 +454,12 @@ fn complain(why: &str) {
 /// A program that ends without `MPI_Finalize` still leaves its trace. (Not if it is killed: nothing of ours runs then.)
 extern "C" fn at_exit() {
     drop(close(Ending::Exit, processor_time()));
+    // As in `close`: in a signal handler nothing may be allocated.
+    if !memory::is_inside()
+        && let Some((note, directory)) = outside::note().zip(told_in())
+    {
+        note_down(&directory, &note);
+    }
 }
 
 #[used]

@@ -179,6 +179,12 @@ pub(crate) fn class_of(code: i64) -> u32 {
     error_class(class)
 }
 
+/// What a function of the tools' interface has returned, as a code whose class can be asked for. Open MPI ends the program that asks for
+/// the class of a negative one.
+pub(crate) fn tools_code(code: c_int) -> i64 {
+    i64::from(if code < 0 { unknown_error() } else { code })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

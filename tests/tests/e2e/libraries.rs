@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use st_cli::Mpi;
+use st_cli::{Mpi, grouped};
 use st_tests::process::{Outcome, Run};
 use st_tests::workplace::Workplace;
 use st_tests::{Failure, place};
@@ -343,6 +343,48 @@ fn newest(bin: &Path, wrapper: &str, functions: Newest) -> Result<(), Failure> {
     }
     Run::st("st-view", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
     Ok(())
+}
+
+/// Lines of `tools.c`: a function, and how often each rank has called it between `MPI_Init` and `MPI_Finalize`, and elsewhere.
+fn counted(text: &str) -> Vec<(&str, [u64; 2])> {
+    let lines = text.lines().map(|l| l.split(' ').collect::<Vec<_>>());
+    let line = |words: Vec<_>| match words[..] {
+        [name, inside, outside] => Some((name, [inside.parse().ok()?, outside.parse().ok()?])),
+        _ => None,
+    };
+    lines.filter_map(line).collect()
+}
+
+#[test]
+fn calls_of_the_tools_interface_are_recorded_by_name_and_counted() {
+    under_each(|p| {
+        p.compile("tools", "tools.c", &[])?.ok()?;
+        let plain = p.plain("./tools")?.ok()?;
+        let o = p.outside("-o tools.st", "./tools")?.ok()?;
+        check(o.stdout == plain.stdout, "unchanged", &o)?;
+        let (trace, text, ranks) = (p.path("tools.st"), o.text(), u64::from(p.job.ranks));
+        let all = counted(&text);
+        check(all.len() > 10, "what it has called", &o)?;
+        let [inside, outside] = [0, 1].map(|i| all.iter().map(|(_, n)| n[i] * ranks).sum::<u64>());
+        for said in
+            [format!("{} calls by name only (", grouped(inside)), format!("{outside} calls before MPI_Init")]
+        {
+            check(o.stderr.contains(&said), &said, &o)?;
+        }
+        let summary = Run::st("st-stat", [&trace])?.go()?.ok()?;
+        let shown = summary.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        let listed = Run::st("st-replay", ["--list".as_ref(), trace.as_os_str()])?.go()?.ok()?;
+        for (name, [n, _]) in all.iter().filter(|(_, [n, _])| *n > 0) {
+            let said = format!("{name} ({})", grouped(n * ranks));
+            check(shown.contains(&said), &said, &summary)?;
+            // Those that failed are not in it.
+            check(listed.text().lines().any(|l| l.starts_with(&format!("{name}\t"))), name, &listed)?;
+        }
+        Run::st("st-view", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
+        Run::st("st-replay", ["--check".as_ref(), trace.as_os_str()])?.go()?.ok()?;
+        p.go(Run::st("st-replay", [&trace])?)?.ok()?;
+        Ok(())
+    });
 }
 
 #[test]

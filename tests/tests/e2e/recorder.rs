@@ -53,11 +53,7 @@ fn apart(name: &str) -> bool {
     // Sums of addresses, which the recorder leaves alone.
     let sums = ["MPI_Aint_add", "MPI_Aint_diff"].contains(&name);
     // The profiling layer's own variants, and what the MPI_T interface declares in the same header.
-    converts
-        || sums
-        || name.starts_with("MPI_T_")
-        || name.starts_with("MPI_F_")
-        || name.starts_with("MPI_F08_")
+    converts || sums || name.starts_with("MPI_F_") || name.starts_with("MPI_F08_")
 }
 
 fn stands_in(mpi: Mpi) -> Result<(), Failure> {

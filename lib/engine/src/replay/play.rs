@@ -27,7 +27,7 @@ use st_replay::outcome::Times;
 use st_replay::pace::Pace;
 use st_replay::places::described;
 use st_replay::progress::Progress;
-use st_replay::supported::{is_wide, name_of};
+use st_replay::supported::{is_of_tools, is_wide, name_of};
 use st_replay::threads::{Threads, Uses};
 use st_replay::unstarted::Unstarted;
 use st_replay::watchdog::{Stalled, Watchdog};
@@ -143,6 +143,7 @@ fn actions(section: &Section, args: &Args) -> Result<Vec<Action>> {
             {
                 Ok(Action::Make(*handler, row))
             }
+            _ if is_of_tools(symbol, &section.tables) => Ok(Action::Skip),
             (row, _) if args.skip_unsupported => Ok(row.map_or(Action::Skip, Action::LeaveOut)),
             _ => bail!("{} cannot be replayed", name_of(symbol, &section.tables)),
         }

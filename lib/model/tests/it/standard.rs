@@ -7,6 +7,7 @@ mod changed;
 use std::collections::BTreeMap;
 
 use by_name::Said;
+use st_model::calls::names::TOOLS;
 use st_model::calls::{CallTable, Kind, Meaning, Object, Param, Row, STANDARD, TABLE};
 
 /// Procedures that no row has: they compute without MPI, or convert handles.
@@ -14,9 +15,8 @@ const WITHOUT_ROW: [&str; 2] = [
     "MPI_Aint_add MPI_Aint_diff MPI_Status_c2f MPI_Status_c2f08 MPI_Status_f082c MPI_Status_f082f MPI_Status_f2c MPI_Status_f2f08",
     "MPI_Status_get_error MPI_Status_get_source MPI_Status_get_tag MPI_Status_set_error MPI_Status_set_source MPI_Status_set_tag",
 ];
-/// Endings of functions that convert handles, and the beginning of the tools' interface, which is not recorded.
+/// Endings of functions that convert handles.
 const CONVERSIONS: [&str; 4] = ["_c2f", "_f2c", "_toint", "_fromint"];
-const TOOLS: &str = "MPI_T_";
 
 /// Functions of earlier versions of the standard, which the list does not have any more.
 const REMOVED: &str = "MPI_Address MPI_Errhandler_create MPI_Errhandler_get MPI_Errhandler_set MPI_Type_extent \
