@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::render::{Object, Ranks};
 
-/// Fields that say where and when a call was, not what it was.
-const PLACE: [&str; 6] = ["rank", "thread", "i", "site", "enter", "exit"];
+/// Fields that say where and when a call was, not what it was, or what follows from calls before it.
+const PLACE: [&str; 7] = ["rank", "thread", "i", "site", "enter", "exit", "hints"];
 
 /// Marks a call that a recording may have or not, and says who makes it: see tests/programs/README.md.
 const OPTIONAL: &str = "by";

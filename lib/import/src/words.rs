@@ -73,7 +73,15 @@ pub(crate) fn words(
         partners::tags(shape, out)?;
     }
     from_any(row, out, left);
-    let known = |key: &str| if key == BYTES { amounts::has_bytes(shape) } else { shape.knows(key) };
+    // What hints are follows from the calls before; the value of an attribute is one of the run.
+    let asks = [names::MPI_Comm_get_attr, names::MPI_Attr_get].contains(&&*row.name);
+    let takes_hints = row.slots.iter().any(|slot| slot.meaning == Meaning::Info);
+    let known = |key: &str| match key {
+        BYTES => amounts::has_bytes(shape),
+        "hints" => takes_hints,
+        "value" if asks => true,
+        _ => shape.knows(key),
+    };
     for key in given.keys().filter(|key| !known(key)) {
         left.add(&format!("field {} of {}, which has none", escaped(key), row.name), 1);
     }

@@ -89,6 +89,9 @@ pub const SPENT: &str = "time-budget-spent";
 /// In [`Header::options`], the functions of the program's MPI that the recorder does not have.
 pub const UNRECORDED: &str = "unrecorded";
 
+/// In [`Header::options`], values of predefined attributes of `MPI_COMM_WORLD` that all ranks have, by their keys.
+pub const ATTRIBUTES: &str = "attributes";
+
 /// The identity of a run of which nothing is known but what tells it apart.
 #[must_use]
 pub fn run_of(facts: &str) -> String {

@@ -1,5 +1,6 @@
 //! Begin and end of a recording.
 
+use crate::attributes;
 use crate::clock::processor_time;
 use crate::constants as k;
 use crate::ffi::{Handle, Handles};
@@ -242,7 +243,9 @@ fn settle(state: &mut State, spawned: bool) -> Result<(), String> {
 
 /// Opens the stream, and the journal beside it.
 fn open(state: &mut State, rank: u32, size: u32) -> Result<(), String> {
-    let owner = Owner { rank, world: size, run: &state.run };
+    // Without `MPI_Init` there is no such communicator.
+    let attributes = if state.sessions_only { Vec::new() } else { attributes::of_world() };
+    let owner = Owner { rank, world: size, run: &state.run, attributes };
     let (output, journal) = Output::create(&state.settings, state.clock.source(), &state.recorder, &owner)?;
     state.output = Some(output);
     state.say_unknown_python();

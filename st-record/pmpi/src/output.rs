@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::trace_name::numbered;
 use st_capture::record::{Finished, RankRecorder};
 use st_model::columns::{Chunk, Comparison};
-use st_model::header::{Clock, Header, Mpi, Step, TIME_BUDGET, UNRECORDED};
+use st_model::header::{ATTRIBUTES, Clock, Header, Mpi, Step, TIME_BUDGET, UNRECORDED};
 use st_model::num::{Exact, saturate};
 use st_model::section::Section;
 use st_stream::directory::{self, INTERIM, JOURNAL, MERGED, NOTES, RankFile, TIMES};
@@ -89,6 +89,8 @@ pub(crate) struct Owner<'a> {
     pub(crate) world: u32,
     /// The run's identity.
     pub(crate) run: &'a str,
+    /// What all ranks have as attributes of the world.
+    pub(crate) attributes: Vec<(String, i64)>,
 }
 
 /// A stream being written.
@@ -139,6 +141,9 @@ impl Output {
         // What all ranks have in common one tells.
         let first = settings.only.as_ref().map_or(Some(0), |(_, ranks)| ranks.lowest());
         let missed = if Some(rank) == first { missed() } else { Vec::new() };
+        if Some(rank) == first && !owner.attributes.is_empty() {
+            header.options.insert(ATTRIBUTES.to_owned(), owner.attributes.iter().cloned().collect());
+        }
         if !missed.is_empty() {
             header.options.insert(UNRECORDED.to_owned(), missed.clone().into());
         }

@@ -37,6 +37,22 @@ fn counts(trace: &Path, call: &str) -> Result<Vec<usize>, Failure> {
 }
 
 #[test]
+fn hints_and_what_the_world_has_as_attributes_are_told_with_the_calls() {
+    under_each(|p| {
+        p.compile("hints", "hints.c", &[])?.ok()?;
+        let o = p.outside("-o hints.st", "./hints")?.ok()?;
+        for calls in render::viewed(&p.path("hints.st"))?.values() {
+            let of = |name: &str| calls.iter().find(|c| c["call"] == name).ok_or("a call is missing");
+            let hints = &of("MPI_File_open")?["hints"];
+            check(hints == &serde_json::json!({"romio_cb_write": "enable"}), &hints.to_string(), &o)?;
+            let value = of("MPI_Comm_get_attr")?["value"].to_string();
+            check(o.text().trim() == value, &value, &o)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn what_would_be_recorded_is_said_beforehand() {
     under_each(|p| {
         let o = record(p, "--check ./leaves")?.ok()?;

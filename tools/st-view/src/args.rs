@@ -88,7 +88,7 @@ rsource and rtag are whom a receive that names no sender or tag got, and null of
 are ranks in comm. Displacements are an empty list where blocks lie side by side, as their counts have them. Special values are strings (\"MPI_PROC_NULL\", \"MPI_ANY_SOURCE\", \"MPI_ANY_TAG\", \"MPI_UNDEFINED\"), \
 null handles and unknown values null, flags true or false, objects their names. completed is a list of {request, source, \
 tag, bytes}, empty where nothing was completed; where that is since no request was active, outcount (MPI_Waitsome, MPI_Testsome) or index (MPI_Waitany, MPI_Testany) is \"MPI_UNDEFINED\", of a test of some as far as all are null; bytes is what a call has received or, if it receives nothing itself, what it sends, \
-if the size of its type is known; error is the error class of a call that failed; times is the number of calls of a series of polls. Behind the calls of a rank that did not come to its end stands an object for each of its threads with \
+if the size of its type is known; error is the error class of a call that failed; hints, of a call that is given an info object, is what that holds, as far as the program itself has filled it, on ranks of one thread, and value, of a call that asks MPI_COMM_WORLD for an attribute that is the same on all ranks, is that; times is the number of calls of a series of polls. Behind the calls of a rank that did not come to its end stands an object for each of its threads with \
 \"ended\" (the rank) and thread and, if it was in a call, inside (the function), site and entered. \
 st-convert makes a trace of such lines again, and says what others must write.
 

@@ -10,10 +10,11 @@ use st_model::rank_times::begin;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::section::Section;
-use st_model::sites::CallSites;
 use st_stream::json::{self, Objects};
 
 use crate::args::Args;
+use crate::attributes;
+use crate::hints::Hints;
 use crate::input::Named;
 
 /// Steps that it takes to print a call.
@@ -63,11 +64,11 @@ pub(crate) fn print(args: &Args, out: &mut Output) -> Result<()> {
         }
         objects.lines(zero).try_for_each(|object| line(&object, out))?;
     }
-    named.each(args, |_, section| print_section(args, &section, &named.sites, zero, out))
+    named.each(args, |_, section| print_section(args, &section, &named, zero, out))
 }
 
-fn print_section(args: &Args, section: &Section, all: &CallSites, zero: i64, out: &mut Output) -> Result<()> {
-    let sites = &all.numbers(&section.sites)[..];
+fn print_section(args: &Args, section: &Section, named: &Named, zero: i64, out: &mut Output) -> Result<()> {
+    let sites = &named.sites.numbers(&section.sites)[..];
     for (sym, slot, streams) in section.histograms().filter(|_| args.json) {
         let symbol = section.symbols.get(sym as usize);
         let site = symbol.and_then(|s| sites.get(s.site as usize)).copied().unwrap_or(u32::MAX);
@@ -76,7 +77,7 @@ fn print_section(args: &Args, section: &Section, all: &CallSites, zero: i64, out
     }
     for rank in section.ranks.iter().filter(|r| args.ranks.as_ref().is_none_or(|only| only.contains(*r))) {
         for i in 0..section.threads.len() {
-            calls(section, Where { thread: i, rank, sites, all, zero }, args.json, out)?;
+            calls(section, Where { thread: i, rank, named, sites, zero }, args.json, out)?;
         }
         for ended in section.ended_of(rank).iter().filter(|_| args.json) {
             line(&json::ended(ended, section, sites, zero), out)?;
@@ -90,7 +91,7 @@ struct Where<'a> {
     rank: u32,
     /// Printed number of each of the section's sites.
     sites: &'a [u32],
-    all: &'a CallSites,
+    named: &'a Named,
     /// When the program began, by the trace's clock.
     zero: i64,
 }
@@ -98,14 +99,19 @@ struct Where<'a> {
 fn calls(section: &Section, at: Where<'_>, json: bool, out: &mut Output) -> Result<()> {
     let Some(mut events) = section.events(at.thread, at.rank).map(Events::timed) else { return Ok(()) };
     let since = |(enter, exit): (i64, i64)| (enter.saturating_sub(at.zero), exit.saturating_sub(at.zero));
+    // Which of several threads was first to change an object that all may use is not known here.
+    let alone = section.threads.iter().filter(|t| t.ranks.contains(at.rank)).count() < 2;
+    let mut hints = alone.then(Hints::default);
     while let Some(mut event) = events.next_event().context("decoding")? {
         let site = at.sites.get(event.symbol.site as usize).copied().unwrap_or(u32::MAX);
         event.times = event.times.map(since);
-        let call = json::call(&event, site);
+        let mut call = json::call(&event, site);
+        attributes::add(&mut call, &at.named.header);
+        hints.iter_mut().for_each(|hints| hints.follow(&mut call));
         if json {
             line(&call, out)?;
         } else {
-            writeln!(out, "{}", json::line(&call, at.all))?;
+            writeln!(out, "{}", json::line(&call, &at.named.sites))?;
         }
     }
     Ok(())

@@ -4,9 +4,11 @@
 //! Memory: one section of the stream with its exact times; with `--text`, and from a pipe, all of them.
 
 pub mod args;
+mod attributes;
 mod calls;
 mod check;
 mod form;
+mod hints;
 mod input;
 mod tree;
 
