@@ -24,6 +24,8 @@ pub struct Notes {
     pub began: bool,
     /// Ranks that could not record, or not to their end.
     pub failed: Failed,
+    /// Ranks without the recorder, as others call them: `ranks 1-3`; empty if that is not known of any.
+    pub without: String,
     /// Calls recorded.
     pub calls: u64,
     /// Processor time of the recorder's own work, and of the ranks in all, ns.
@@ -63,6 +65,9 @@ pub struct Notes {
     pub interims: [u64; 3],
 }
 
+/// What a line begins with that names ranks without the recorder.
+const WITHOUT: &str = "without ";
+
 /// Room kept for the notes, bytes: a rank that finds the disk full can still say so.
 const ROOM: u64 = 16 << 10;
 
@@ -95,6 +100,10 @@ impl Notes {
         for line in text.lines().skip(1) {
             if let Some(said) = line.strip_prefix(FAILED) {
                 notes.failed.add(said);
+                continue;
+            }
+            if let Some(ranks) = line.strip_prefix(WITHOUT) {
+                ranks.clone_into(&mut notes.without);
                 continue;
             }
             let mut rank = None;
@@ -160,7 +169,7 @@ mod tests {
         let n = Notes::parse(
             "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 approximate=0\n\
              rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
-             world=3\noutside_MPI_T_init_thread=2 outside_MPI_T_finalize=1\noutside_MPI_T_finalize=1\nfailed process=7@a a=1 file: no room\nfailed process=7@a it again\nfailed process=7@b another\nfailed rank=2 process=7@b it\nfailed rank=3 it\nfailed rank=3 process=9@a again\n\
+             world=3\nwithout ranks 1-3, 8\noutside_MPI_T_init_thread=2 outside_MPI_T_finalize=1\noutside_MPI_T_finalize=1\nfailed process=7@a a=1 file: no room\nfailed process=7@a it again\nfailed process=7@b another\nfailed rank=2 process=7@b it\nfailed rank=3 it\nfailed rank=3 process=9@a again\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40 merge_levels=5/0,6/70\nmerging=0 merge_ns=30 merge_wall_ns=35 merge_levels=4/0,7/0,9/0\n",
         );
         assert_eq!((n.calls, n.own_ns, n.cpu_ns, n.time_bytes, n.stopped), (11, 8, 50, 7, 1));
@@ -168,7 +177,7 @@ mod tests {
         assert_eq!((n.failed.ranks, &*n.failed.why), (3, "a=1 file: no room"));
         assert_eq!(n.chosen, [1, 1]);
         assert_eq!((n.merging, n.interims), (Some([50, 30, 40]), [3, 1, 17]));
-        assert_eq!(n.levels.lines().count(), 3);
+        assert_eq!((n.levels.lines().count(), &*n.without), (3, "ranks 1-3, 8"));
         assert_eq!(n.queued, Some(Queued { ns: 70, ranks: 2, longest_ns: 40, longest_rank: 1 }));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));

@@ -155,7 +155,8 @@ impl Summary<'_> {
         if let missing @ 1.. = silent {
             let why = match self.full {
                 true => format!("no room on the disk?{}", advice(FULL)),
-                false => "killed in MPI_Init?".into(),
+                false if n.without.is_empty() => "killed in MPI_Init?".into(),
+                false => format!("{} ran without the recorder", n.without),
             };
             all.push(format!("{missing} of {world} left no trace ({why})"));
         }
@@ -292,6 +293,9 @@ mod tests {
         assert!(line.contains("1 of 4 ranks left no trace (no room on the disk?; -o names"), "{line}");
         let line = Summary { ranks: 3, ..summary(&none) }.line();
         assert!(line.contains("1 of 4 ranks left no trace (killed in MPI_Init?)"), "{line}");
+        let without = Notes { without: "rank 1".into(), ..Notes::default() };
+        let line = Summary { ranks: 3, ..summary(&without) }.line();
+        assert!(line.contains("1 of 4 ranks left no trace (rank 1 ran without the recorder)"), "{line}");
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! * `comms`, `types`, `shared_objects` (windows and files), `infos`, `numbered`, `requests`: from handles to what the trace calls
 //!   them; `maker`: what made an object. `polls`: series of failed polls. `bindings`: languages. `thread`: a thread, and its call. `python`: call sites in an interpreter.
 //! * `settings`. `ancestry`: of the process. `journal`, `mapping`: what is left if the process is killed. `output`: the stream.
-//!   `run`: its identity. `attributes`: of the world. `jobs`: where each has its streams. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
+//!   `run`: its identity. `attributes`: of the world. `jobs`: where each has its streams. `muster`: whether all ranks are recorded. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
 //! * `argument_cache`: the loop in progress, whose calls are only compared.
 //! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`; `closed`: modules that are gone; `outside`: calls of the tools' interface where nothing is recorded. `call_encoder`: writes a call's words down.
@@ -71,6 +71,7 @@ mod mapping;
 mod memory;
 mod merge;
 mod message;
+mod muster;
 mod normal;
 mod note;
 mod numbered;

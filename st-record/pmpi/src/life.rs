@@ -8,7 +8,8 @@ use crate::jobs::directory;
 use crate::local;
 use crate::memory;
 use crate::merge;
-use crate::message::{is_first, note_down, note_failure, set_rank, warn};
+use crate::message::{WITHOUT, is_first, note_down, note_failure, set_rank, warn};
+use crate::muster;
 use crate::note;
 use crate::output::{Output, Owner, Written, clear};
 use crate::outside;
@@ -41,17 +42,23 @@ static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 /// Called when `MPI_Session_init` is entered.
 pub(crate) fn before_session() {
     if !LEFT_OUT.load(Ordering::Relaxed) {
-        before_init();
+        before(processor_time());
     }
 }
 
-/// Called when `MPI_Init` is entered, or a session begins: makes the state if an output is named.
+/// Called when `MPI_Init` is entered.
 pub(crate) fn before_init() {
+    let since = processor_time();
+    let _ = catch_unwind(crate::sync::before);
+    before(since);
+}
+
+/// Called when `MPI_Init` is entered, or a session begins: makes the state if an output is named. What that costs began at `since`.
+fn before(since: i64) {
     if ENDED.load(Ordering::Relaxed) || RECORDING.load(Ordering::Relaxed) || STATE.lock(is_owner()).is_some()
     {
         return;
     }
-    let since = processor_time();
     match Settings::read() {
         Ok(None) => {}
         Ok(Some(settings)) => {
@@ -218,6 +225,9 @@ fn begin(state: &mut State) -> Result<bool, String> {
     let spawned = parent.raw() != k::MPI_COMM_NULL();
     state.run = run::identity(crate::sync::run());
     settle(state, spawned)?;
+    if let Some(lacking) = muster::lacking().filter(|lacking| lacking.told_here) {
+        note_down(&state.settings.output, &format!("{WITHOUT}{}", lacking.ranks));
+    }
     if rank == 0 && !spawned {
         // Of a job in which no rank is to be recorded a launcher hears nothing else.
         note_down(&state.settings.output, &format!("world={size}"));

@@ -14,6 +14,7 @@ mod post;
 use crate::clock::{Reader as Clock, processor_time};
 use crate::limits;
 use crate::message::note_down;
+use crate::muster;
 use crate::output::{LEVEL, Written, close_line};
 use crate::settings::How;
 use crate::sync::Tree as Ranks;
@@ -86,13 +87,19 @@ pub(crate) fn run(asked: &Asked, ranks: Option<Ranks>, written: Option<Written>)
     let own = written.as_ref().map(|w| w.path.clone());
     let leads = match ranks {
         Some(ranks) => ranks.rank == 0,
-        None => written.as_ref().is_some_and(|w| w.section.ranks.contains(0)),
+        None => muster::lacking().map_or_else(
+            || written.as_ref().is_some_and(|w| w.section.ranks.contains(0)),
+            |lacking| lacking.told_here,
+        ),
     };
     let done = match ranks {
         // Those that are not would keep the others waiting.
         Some(_) if !asked.all => Err("some ranks could not record".into()),
         Some(ranks) => climb(asked, ranks, &levels, || written.map(|w| (w.header, w.section))),
-        None => Err("there is no communicator for it (--sync makes one, if all ranks are recorded)".into()),
+        None => Err(muster::lacking().map_or_else(
+            || "there is no communicator for it (--sync makes one, if all ranks are recorded)".into(),
+            |lacking| format!("{} ran without the recorder", lacking.ranks),
+        )),
     };
     if let (Ok(()), Some(own)) = (&done, own) {
         // It is merged; that it stays, too, can be seen.

@@ -37,6 +37,7 @@ use crate::clock::{Reader, processor_time};
 use crate::constants as k;
 use crate::ffi::{Handle, Handles};
 use crate::message::warn;
+use crate::muster;
 use crate::real;
 use crate::settings::{Reductions, interval};
 use exchange::{Exchange, Turn};
@@ -148,27 +149,40 @@ fn wanted(told: Option<&OsStr>, several: bool) -> Option<bool> {
     }
 }
 
+/// Whether this rank makes communicators with the others, by its environment; and what that says, if it is not known.
+fn makes_communicators() -> (bool, Option<OsString>) {
+    let (told, several) = (set("ST_SYNC"), set("OMPI_NUM_APP_CTX").is_some_and(|n| n != "1"));
+    match wanted(told.as_deref(), several) {
+        _ if set("ST_OUTPUT").is_none() => (false, None),
+        Some(is_wanted) => (is_wanted, None),
+        None => (!several, told),
+    }
+}
+
+/// Called before the library's own `MPI_Init`: this rank makes communicators with the others if they are recorded, too.
+pub(crate) fn before() {
+    if makes_communicators().0 {
+        muster::sign();
+    }
+}
+
 /// Makes the communicators: called by all ranks when `MPI_Init` has returned. All must come to the same answer, since they make them
 /// together.
 pub(crate) fn split() {
-    if set("ST_OUTPUT").is_none() || sync().is_some() {
+    if sync().is_some() {
         return;
     }
-    let (told, several) = (set("ST_SYNC"), set("OMPI_NUM_APP_CTX").is_some_and(|n| n != "1"));
-    let is_wanted = wanted(told.as_deref(), several);
-    if is_wanted == Some(false) {
-        return;
-    }
+    let (makes, unknown) = makes_communicators();
     let world = Handle::from_raw(k::MPI_COMM_WORLD());
-    let rank = unsafe {
-        let mut rank = 0;
+    let (mut rank, mut size) = (0, 0);
+    unsafe {
         real::MPI_Comm_rank(world, &raw mut rank);
-        rank
-    };
-    if let (None, Some(told), 0) = (is_wanted, told, rank) {
+        real::MPI_Comm_size(world, &raw mut size);
+    }
+    if let (Some(told), 0) = (unknown, rank) {
         warn(&format!("ST_SYNC={}: not 0, 1 or all; as if it were not set", told.display()));
     }
-    if !is_wanted.unwrap_or(!several) {
+    if !makes || !muster::is_full(narrow(size)) {
         return;
     }
     let mut made = Sync::default();

@@ -11,6 +11,7 @@ mod handmade;
 mod interim;
 mod jobs;
 mod kernels;
+mod lacking;
 mod launch;
 mod libraries;
 mod merged;
