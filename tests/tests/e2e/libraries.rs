@@ -347,12 +347,13 @@ fn newest(bin: &Path, wrapper: &str, functions: Newest) -> Result<(), Failure> {
 
 /// Lines of `tools.c`: a function, and how often each rank has called it between `MPI_Init` and `MPI_Finalize`, and elsewhere.
 fn counted(text: &str) -> Vec<(&str, [u64; 2])> {
-    let lines = text.lines().map(|l| l.split(' ').collect::<Vec<_>>());
-    let line = |words: Vec<_>| match words[..] {
-        [name, inside, outside] => Some((name, [inside.parse().ok()?, outside.parse().ok()?])),
-        _ => None,
+    let of = |line| {
+        let mut words = str::split(line, ' ');
+        let (name, inside, outside) = (words.next()?, words.next()?, words.next()?);
+        let alone = words.next().is_none();
+        Some((name, [inside.parse().ok()?, outside.parse().ok()?])).filter(|_| alone)
     };
-    lines.filter_map(line).collect()
+    text.lines().filter_map(of).collect()
 }
 
 #[test]
