@@ -139,7 +139,8 @@ fn version(find: &impl Fn(&CStr) -> *const c_void) -> String {
     if ask.is_null() {
         return String::new();
     }
-    let mut text: [c_char; 8192] = [0; 8192];
+    // Not on the stack, which may be a coroutine's.
+    let mut text: Vec<c_char> = vec![0; 8192];
     let mut n: c_int = 0;
     // SAFETY: the function of this name, which may be called at any time; no MPI's text is longer.
     unsafe {

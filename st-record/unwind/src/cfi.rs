@@ -8,8 +8,8 @@ use crate::rules::{Cfa, Check, Cursor, Rule, SavedFrame, Trail};
 use crate::stack::Window;
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, Encoding, EndianSlice, EvaluationResult, LittleEndian,
-    Location, Operation, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
-    UnwindTableRow, Value,
+    Location, Operation, Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression,
+    UnwindSection, UnwindTableRow, Value,
 };
 
 type Reader = EndianSlice<'static, LittleEndian>;
@@ -19,10 +19,24 @@ const FRAME_POINTER: Register = Register(6);
 const STACK_POINTER: Register = Register(7);
 const RETURN_ADDRESS: Register = Register(16);
 
+/// Keeps rows as lists of the rules that they have. With room for all registers in each, as gimli keeps them if not told otherwise, its
+/// functions have 4 KiB of stack for every row that they copy, and programs call MPI on stacks of 16.
+struct Lists;
+
+impl UnwindContextStorage<usize> for Lists {
+    type Rules = Vec<(Register, RegisterRule<usize>)>;
+    type Stack = Vec<UnwindTableRow<usize, Self>>;
+}
+
 /// Reads the call frame information of modules.
-#[derive(Default)]
 pub(crate) struct FrameInfo {
-    context: UnwindContext<usize>,
+    context: UnwindContext<usize, Lists>,
+}
+
+impl Default for FrameInfo {
+    fn default() -> Self {
+        Self { context: UnwindContext::new_in() }
+    }
 }
 
 impl std::fmt::Debug for FrameInfo {
@@ -33,7 +47,7 @@ impl std::fmt::Debug for FrameInfo {
 
 /// The row of call frame information for an address.
 struct Row<'a> {
-    row: &'a UnwindTableRow<usize>,
+    row: &'a UnwindTableRow<usize, Lists>,
     frames: Frames,
     encoding: Encoding,
     function: u64,

@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub const DEPTH_LIMIT: usize = 64;
 /// Frames below one that may have been left which are looked at at most.
 const BELOW_LIMIT: usize = 4096;
+/// Frames of layers between a program and MPI skipped at most.
+const LAYER_LIMIT: usize = 16;
 /// Frames of our own module skipped at most.
 const OWN_LIMIT: usize = 64;
 
@@ -216,6 +218,42 @@ impl Unwinder {
             }
         }
         false
+    }
+
+    /// Where the function outside our own module that led to the frame of these registers called from: its own address, or that of the
+    /// first of its callers that `passed` does not let by; nothing if that is further up than layers of calls are.
+    ///
+    /// # Safety
+    ///
+    /// The function in which the registers were captured must not have returned.
+    pub unsafe fn caller(
+        &mut self,
+        registers: Registers,
+        mut passed: impl FnMut(u64) -> bool,
+    ) -> Option<u64> {
+        // SAFETY: the caller's promise.
+        let start = unsafe { self.start_frame(registers) }?;
+        let own = self.stacks.own_window(start.stack_pointer);
+        let mut window = own.or_else(|| self.stacks.any_window(start.stack_pointer))?;
+        self.trail.clear();
+        let mut cursor = Cursor::new(start.return_address, start.stack_pointer, start.frame_pointer);
+        let mut address = start.return_address;
+        for _ in 0..LAYER_LIMIT {
+            if !passed(address) {
+                return Some(address);
+            }
+            let rule = self.rule(cursor.lookup);
+            address = match cursor.step(rule, &window, &mut Unnoted) {
+                None if rule.cfa == Cfa::Complex => {
+                    let next = self.complex_step(&mut cursor, &window)?;
+                    // As in a walk: out of a signal frame it goes on on another stack.
+                    window = self.stacks.any_window(cursor.stack_pointer)?;
+                    next
+                }
+                next => next?,
+            };
+        }
+        None
     }
 
     /// Steps out of our own module by known rules of the simple forms.

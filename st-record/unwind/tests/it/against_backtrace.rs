@@ -77,6 +77,12 @@ unsafe extern "C-unwind" fn visit(argument: *mut c_void) {
     // SAFETY: this function's caller has not returned.
     unsafe { visits.unwinder.walk(start, &mut walked) };
     assert_eq!(walked, expected[..walked.len()]);
+    // One that is let by leads to the next.
+    for (i, address) in walked.iter().take(3).enumerate() {
+        // SAFETY: this function has not returned.
+        let caller = unsafe { visits.unwinder.caller(registers, |a| walked[..i].contains(&a)) };
+        assert!(caller == Some(*address) || walked[..i].contains(address));
+    }
     if walked.len() < visits.limit {
         let rest = &expected[walked.len()..];
         assert!(rest.len() <= 3, "{} frames were left out", rest.len());
