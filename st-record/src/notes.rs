@@ -4,7 +4,7 @@ use crate::failed::Failed;
 use crate::levels::Levels;
 use anyhow::{Context, Result};
 use st_cli::recording;
-use st_model::header::{Queued, UNRECORDED};
+use st_model::header::{INSIDE, Queued, UNRECORDED};
 use st_stream::directory::{FAILED, NOTES};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -50,6 +50,8 @@ pub struct Notes {
     pub outside: BTreeMap<String, u64>,
     /// Functions of the MPI that the recorder does not have.
     pub unrecorded: BTreeSet<String>,
+    /// Calls that the program has made inside of others, by function.
+    pub inside: BTreeMap<String, u64>,
     /// Language bindings that calls came through.
     pub bindings: BTreeSet<String>,
     /// What merging in MPI_Finalize took: processor time of all ranks, the most that one took, and the longest time until one was
@@ -112,6 +114,11 @@ impl Notes {
                 match name {
                     "bindings" => notes.bindings.extend(named),
                     UNRECORDED => notes.unrecorded.extend(named),
+                    INSIDE => {
+                        for (name, n) in value.split(',').filter_map(|call| call.split_once(':')) {
+                            *notes.inside.entry(name.to_owned()).or_default() += n.parse().unwrap_or(0);
+                        }
+                    }
                     "merge_levels" => notes.levels.add(value),
                     _ => {}
                 }
@@ -167,8 +174,8 @@ mod tests {
     #[test]
     fn notes_are_summed() {
         let n = Notes::parse(
-            "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 approximate=0\n\
-             rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 bindings=C,C++\n\
+            "out.st\nrank=0 calls=5 own_ns=7 queued_ns=30 time_bytes=3 stopped=0 MPI_File_open=1 inside=MPI_Op_free:2 approximate=0\n\
+             rank=1 calls=6 queued_ns=40 own_ns=1 cpu_ns=50 time_bytes=4 approximate=1 stopped=1 MPI_File_open=2 MPI_Put=9 inside=MPI_Op_free:3,MPI_Wtime:1 bindings=C,C++\n\
              world=3\nwithout ranks 1-3, 8\noutside_MPI_T_init_thread=2 outside_MPI_T_finalize=1\noutside_MPI_T_finalize=1\nfailed process=7@a a=1 file: no room\nfailed process=7@a it again\nfailed process=7@b another\nfailed rank=2 process=7@b it\nfailed rank=3 it\nfailed rank=3 process=9@a again\n\
              interim=3 interim_failed=1 interim_ns=9\ninterim_ns=8\nmerging=1 merge_ns=20 merge_wall_ns=40 merge_levels=5/0,6/70\nmerging=0 merge_ns=30 merge_wall_ns=35 merge_levels=4/0,7/0,9/0\n",
         );
@@ -180,6 +187,7 @@ mod tests {
         assert_eq!((n.levels.lines().count(), &*n.without), (3, "ranks 1-3, 8"));
         assert_eq!(n.queued, Some(Queued { ns: 70, ranks: 2, longest_ns: 40, longest_rank: 1 }));
         assert_eq!(n.bindings, BTreeSet::from(["C".into(), "C++".into()]));
+        assert_eq!(n.inside, BTreeMap::from([("MPI_Op_free".into(), 5), ("MPI_Wtime".into(), 1)]));
         assert_eq!(n.opaque, BTreeMap::from([("MPI_File_open".into(), 3), ("MPI_Put".into(), 9)]));
         let outside = [("MPI_T_finalize".into(), 2), ("MPI_T_init_thread".into(), 2)];
         assert_eq!(n.outside, BTreeMap::from(outside));

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser as _;
 use st_capture::fold::Fold;
 use st_cli::{Destination, Output, free_name, is_same_file, recording, step};
-use st_model::header::{Header, Step};
+use st_model::header::{Header, INSIDE, Step};
 use st_model::num::Exact;
 use st_model::ranklist::RankList;
 use st_stream::directory::RankFile;
@@ -218,6 +218,10 @@ fn save(
         .bindings
         .extend(notes.bindings.iter().filter(|b| !header.bindings.contains(b)).cloned().collect::<Vec<_>>());
     header.queued = notes.queued;
+    if !notes.inside.is_empty() {
+        let inside = notes.inside.iter().map(|(name, n)| (name.clone(), *n)).collect();
+        header.options.insert(INSIDE.to_owned(), inside);
+    }
     if let Some(exact) = exact {
         header.options.insert(FOLD.to_owned(), exact.into());
     }

@@ -180,6 +180,10 @@ impl Summary<'_> {
         }
         all.extend(most_called(&n.opaque).map(|(calls, named)| format!("{calls} by name only ({named})")));
         all.extend(
+            most_called(&n.inside)
+                .map(|(calls, named)| format!("{calls} inside of others not recorded ({named})")),
+        );
+        all.extend(
             most_called(&n.outside)
                 .map(|(calls, named)| format!("{calls} before MPI_Init or after MPI_Finalize ({named})")),
         );
@@ -356,6 +360,12 @@ mod tests {
         assert!(
             early.contains("; 1 call before MPI_Init or after MPI_Finalize (MPI_T_init_thread 1)"),
             "{early}"
+        );
+        let inside = [("MPI_Op_free".to_owned(), 1)].into();
+        let line_of_inside = summary(&Notes { inside, ..Notes::default() }).line();
+        assert!(
+            line_of_inside.ends_with("; 1 call inside of others not recorded (MPI_Op_free 1)"),
+            "{line_of_inside}"
         );
         assert!(line.contains("(2.4 %, without what ranks wait longer for each other) on the 4 ranks that told, merging 42 ms, interim reductions 42 ms"));
         let one = Notes { told: [0].into(), ..notes.clone() };

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use st_cli::{Output, Screen, Status, Whole};
 use st_match::leaks::{Leaks, What};
+use st_model::header::Header;
 use st_model::num::Exact as _;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::print;
@@ -33,6 +34,9 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     }
     let still = Running::of(&of.inputs, sections.iter()).number();
     remark(&leaks, still, |text| of.talk.warn(input::NAME, text));
+    if let Some(told) = inside(&whole.header).filter(|_| !leaks.left.is_empty()) {
+        of.talk.warn(input::NAME, told);
+    }
     let sites = args.symbols.call_sites((input::NAME, &of.talk), sections.iter().map(|s| &s.sites));
     let mut out = Output::text(&of.output.output)?;
     let screen = Screen::of(&out);
@@ -49,6 +53,20 @@ pub(crate) fn leaks(args: &LeaksArgs) -> Result<Status> {
     }
     out.commit()?;
     Ok(Status::Ok)
+}
+
+/// What may end what seems to be left, and is not recorded.
+fn inside(header: &Header) -> Option<String> {
+    let ends = |name: &str| {
+        let parts =
+            ["_free", "_close", "_disconnect", "_Wait", "_Test", "_Send", "_Recv", "_Mrecv", "_Imrecv"];
+        parts.iter().any(|part| name.contains(part))
+    };
+    let calls: Vec<_> = header.inside().into_iter().filter(|(name, _)| ends(name)).collect();
+    let named: Vec<_> = calls.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+    (!named.is_empty()).then(|| {
+        format!("calls inside of others, of error handlers and the like, are not recorded ({}): what is listed may have ended there", named.join(", "))
+    })
 }
 
 /// Why messages cannot be matched.

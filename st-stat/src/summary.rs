@@ -85,6 +85,10 @@ impl Facts {
             format!("{} of this MPI, if called ({named}{more})", counted(names.len().to_u64(), "function"))
         });
         self.add("unrecorded", said, Vec::new());
+        let inside = header.inside();
+        let named: Vec<_> = inside.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+        let said = (!named.is_empty()).then(|| format!("not recorded: {}", named.join(", ")));
+        self.add("inside others", said, Vec::new());
         let held = if ranks == world { grouped(ranks) } else { format!("{ranks} of {world}") };
         self.add("ranks", held, vec![("ranks", Cell::count(ranks)), ("world", Cell::count(world))]);
         let mut names: Vec<&str> =

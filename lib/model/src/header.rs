@@ -92,6 +92,9 @@ pub const UNRECORDED: &str = "unrecorded";
 /// In [`Header::options`], values of predefined attributes of `MPI_COMM_WORLD` that all ranks have, by their keys.
 pub const ATTRIBUTES: &str = "attributes";
 
+/// In [`Header::options`], how many calls of each function the program has made inside of other calls, which are not recorded.
+pub const INSIDE: &str = "inside";
+
 /// The identity of a run of which nothing is known but what tells it apart.
 #[must_use]
 pub fn run_of(facts: &str) -> String {
@@ -103,6 +106,13 @@ impl Header {
     #[must_use]
     pub fn time_budget(&self) -> Option<u64> {
         self.options.get(TIME_BUDGET)?.as_u64()
+    }
+
+    /// How many calls of each function the program has made inside of other calls: they are not recorded.
+    #[must_use]
+    pub fn inside(&self) -> BTreeMap<&str, u64> {
+        let calls = self.options.get(INSIDE).and_then(|calls| calls.as_object());
+        calls.into_iter().flatten().filter_map(|(name, n)| Some((name.as_str(), n.as_u64()?))).collect()
     }
 
     /// The program and its arguments, as one line. A terminal would obey control characters: they are escaped.

@@ -95,7 +95,7 @@ fn assemble(name: &str, id: u16, f: &Function, code: &Code) -> TokenStream {
             unsafe {
                 #first
                 let registers = capture_registers();
-                let Some(inside) = Inside::enter().or_else(|| left::enter(registers)) else {
+                let Some(inside) = Inside::enter().or_else(|| left::enter(#id, registers)) else {
                     let result = next(#args);
                     #missed
                     return result;

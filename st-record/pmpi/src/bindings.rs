@@ -32,6 +32,16 @@ fn of(layer: impl Fn(&Frame) -> Option<&'static str>, frames: &[Frame]) -> Optio
     })
 }
 
+/// Whether a file is a layer through which programs of a compiled language call MPI.
+pub(crate) fn is_layer(path: &str) -> bool {
+    match Module::of(path) {
+        Module::One(binding) => binding != PYTHON,
+        Module::Fortran => true,
+        Module::Other => false,
+    }
+}
+
+const PYTHON: &str = "Python";
 const FORTRAN: &str = "Fortran:mpif.h/mpi";
 const F08: &str = "Fortran:mpi_f08";
 
@@ -53,7 +63,7 @@ impl Module {
             n if n.starts_with("libmpi_mpifh") || n.starts_with("libmpi_usempi") => Self::One(FORTRAN),
             n if n.starts_with("libmpichfort") || n.starts_with("libmpifort") => Self::Fortran,
             n if n.starts_with("libmpi_cxx") || n.starts_with("libmpichcxx") => Self::One("C++"),
-            n if n.starts_with("MPI.") && n.contains("cpython") => Self::One("Python"),
+            n if n.starts_with("MPI.") && n.contains("cpython") => Self::One(PYTHON),
             _ => Self::Other,
         }
     }

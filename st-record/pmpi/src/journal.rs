@@ -272,6 +272,13 @@ impl Journal {
         Mark { slot, value: journal::inside(call, site) }
     }
 
+    /// The call that a thread is in, its site, and when it was entered.
+    pub(crate) fn inside(&self, thread: usize) -> Option<(CallId, u32, i64)> {
+        let at = (thread < SLOTTED).then_some(SLOTS + thread * SLOT)?;
+        let (call, site) = journal::inside_of(self.head.number(at + 8 * INSIDE).load(Ordering::Acquire))?;
+        Some((call, site, self.head.number(at + 8 * ENTERED).load(Ordering::Relaxed).cast_signed()))
+    }
+
     /// Writes what the tables hold that the log does not; `false` if it is full.
     #[cold]
     fn define(&mut self, recorder: &RankRecorder) -> bool {

@@ -18,7 +18,7 @@
 //!   `run`: its identity. `attributes`: of the world. `jobs`: where each has its streams. `muster`: whether all ranks are recorded. `sync`: compares clocks, with messages of its own on communicators of its own. `merge`:
 //!   the ranks' streams become one before the program ends, and while it runs, if that is asked for.
 //! * `argument_cache`: the loop in progress, whose calls are only compared.
-//! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`; `closed`: modules that are gone; `outside`: calls of the tools' interface where nothing is recorded. `call_encoder`: writes a call's words down.
+//! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`; `closed`: modules that are gone; `nested`: calls inside of others; `outside`: calls of the tools' interface where nothing is recorded. `call_encoder`: writes a call's words down.
 //! * `life`: begin and end. `call`: one call on its way; `left`: one that the program leaves by `longjmp`. `generated`: the wrappers. `jumps`: the exported symbols,
 //!   which lead there. `lookup`: programs that look symbols up; `weak`: those that ask by references whether a function is there.
 //!
@@ -72,6 +72,7 @@ mod memory;
 mod merge;
 mod message;
 mod muster;
+mod nested;
 mod normal;
 mod note;
 mod numbered;

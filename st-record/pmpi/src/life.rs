@@ -429,6 +429,9 @@ pub(crate) fn close(ending: Ending, since: i64) -> Option<Written> {
             Some(output) => {
                 let early = ending.is_early(&state);
                 let note = note::line(&state, early);
+                if state.rank == 0 && !state.settings.quiet {
+                    note::tell_inside(&state.settings.output);
+                }
                 output.finish(state.into_rest(note, early, since)).map(Some)
             }
             None => Ok(None),

@@ -103,7 +103,7 @@ pub(crate) fn base(address: *const c_void) -> Option<usize> {
 }
 
 /// Name and beginning of the file that an address is in.
-fn place(address: *const c_void) -> Option<(CString, usize)> {
+pub(crate) fn place(address: *const c_void) -> Option<(CString, usize)> {
     let mut info = libc::Dl_info {
         dli_fname: null(),
         dli_fbase: std::ptr::null_mut(),

@@ -19,6 +19,8 @@ pub(crate) struct Local {
     /// It is within the recorder's heap, or about to enter it; and it holds that for a fork.
     pub(crate) in_heap: Cell<bool>,
     pub(crate) forking: Cell<bool>,
+    /// It looks up who has made a call inside of another one.
+    pub(crate) in_known: Cell<bool>,
     /// The recorder's own cost, by calls that are timed.
     pub(crate) timed: Timed,
     /// What [`st_made_at`] was told, and how much of it there is.

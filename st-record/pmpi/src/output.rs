@@ -19,7 +19,7 @@ use st_capture::record::{Finished, RankRecorder};
 use st_model::columns::{Chunk, Comparison};
 use st_model::header::{ATTRIBUTES, Clock, Header, Mpi, Step, TIME_BUDGET, UNRECORDED};
 use st_model::num::{Exact, saturate};
-use st_model::section::Section;
+use st_model::section::{Ended, Section};
 use st_stream::directory::{self, INTERIM, JOURNAL, MERGED, NOTES, RankFile, TIMES};
 use st_stream::{WriteOptions, Writer};
 use std::ffi::{CStr, c_char, c_int};
@@ -70,8 +70,8 @@ pub(crate) struct Rest {
     pub(crate) journal: Option<Journal>,
     /// Where the ranks' streams are.
     pub(crate) directory: PathBuf,
-    /// The program has not come to its end.
-    pub(crate) early: bool,
+    /// Where the threads were, if the program has not come to its end.
+    pub(crate) ended: Vec<Ended>,
     /// Nothing is said of where the streams are.
     pub(crate) quiet: bool,
     /// What a launcher is told.
@@ -224,8 +224,7 @@ impl Output {
     ///
     /// If it could not be written; the file is gone then.
     pub(crate) fn finish(mut self, rest: Rest) -> Result<Written, String> {
-        let Rest { recorder, journal, directory, early, quiet, note, own, merges } = rest;
-        let ended = if early { recorder.ended() } else { Vec::new() };
+        let Rest { recorder, journal, directory, ended, quiet, note, own, merges } = rest;
         let timed = self.writer.is_some() && !merges;
         let mut finished = recorder.finish_for_writing(&host(), timed);
         finished.section.ended = ended;
@@ -359,7 +358,8 @@ pub(crate) fn clear(settings: &Settings, world: u32) {
 
 /// The library and its version, as it says itself.
 fn mpi() -> Mpi {
-    let mut text: [c_char; 8192] = [0; 8192];
+    // Not on the stack, which may be a coroutine's.
+    let mut text: Vec<c_char> = vec![0; 8192];
     let (mut n, mut major, mut minor): (c_int, c_int, c_int) = (0, 0, 0);
     // SAFETY: no MPI's version text is longer (MPI_MAX_LIBRARY_VERSION_STRING is at most 8192); results go to variables.
     let text = unsafe {

@@ -2,6 +2,7 @@
 //! for calls of our own.
 
 use crate::library;
+use crate::loaded_files::base;
 pub(crate) use generated::*;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,6 +44,12 @@ pub(crate) fn next(i: usize) -> usize {
 /// Whether there is a next definition of `NAMES[i]`.
 pub(crate) fn has(i: usize) -> bool {
     NEXT[i].load(Ordering::Relaxed) != 0 || find(i) != 0
+}
+
+/// Whether calls are forwarded to the file that begins at this address: it is the MPI, or a tool that stands before it.
+pub(crate) fn leads_to(file: usize) -> bool {
+    let known = NEXT.iter().map(|next| next.load(Ordering::Relaxed)).filter(|address| *address != 0);
+    known.map(std::ptr::without_provenance).any(|address| base(address) == Some(file))
 }
 
 #[cold]

@@ -26,8 +26,8 @@ use foldhash::fast::FixedState;
 use st_capture::record::RankRecorder;
 use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN, Row};
 use st_model::columns::Chunk;
-use st_model::num::narrow;
-use st_model::section::Sym;
+use st_model::num::{narrow, saturate};
+use st_model::section::{Ended, Sym};
 use st_unwind::{Registers, SiteId, SiteInterner, UnknownPython, Unwinder};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
@@ -417,15 +417,30 @@ impl State {
         })
     }
 
+    /// Where the threads were when the program ended before its end: what they had recorded, and the calls that they are in, out of which
+    /// it ended itself (an error handler's `exit`).
+    fn ended(&mut self) -> Vec<Ended> {
+        let Self { recorder, journal, .. } = self;
+        let mut ended = recorder.ended();
+        let inside = |thread: &Ended| journal.as_ref()?.inside(saturate(thread.thread));
+        for thread in &mut ended {
+            if let Some((call, site, entered)) = inside(thread) {
+                (thread.inside, thread.entered) = (recorder.symbol(call, site, 0), entered);
+            }
+        }
+        ended
+    }
+
     /// What there is of the rank when recording ends, which began to end when the thread's processor time was `since`, ns;
     /// `early` says that the program has not come to its end; `note` is what a launcher is told.
-    pub(crate) fn into_rest(self, note: String, early: bool, since: i64) -> Rest {
+    pub(crate) fn into_rest(mut self, note: String, early: bool, since: i64) -> Rest {
         let own = self.cost.total(local::with(|l| l.timed.since())) - since;
+        let ended = if early { self.ended() } else { Vec::new() };
         let Self { settings, recorder, journal, .. } = self;
         // What is merged is told of later.
         let merges = settings.merge.is_some();
         let quiet = settings.quiet || (merges && !early);
-        Rest { recorder, journal, directory: settings.output, early, quiet, note, own, merges }
+        Rest { recorder, journal, directory: settings.output, ended, quiet, note, own, merges }
     }
 
     /// Does something rare and dear within a call.

@@ -8,6 +8,7 @@ mod damaged;
 mod faults;
 mod follow;
 mod handmade;
+mod inside;
 mod interim;
 mod jobs;
 mod kernels;

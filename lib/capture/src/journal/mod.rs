@@ -132,6 +132,13 @@ pub fn inside(call: CallId, site: u32) -> u64 {
     (u64::from(site) << 16 | u64::from(call.0)) + 1
 }
 
+/// The call that this is [`inside`] of, and its site; nothing of a thread that is in none.
+#[must_use]
+pub fn inside_of(number: u64) -> Option<(CallId, u32)> {
+    let call = number.checked_sub(1)?;
+    Some((CallId(u16::try_from(call & 0xFFFF).ok()?), u32::try_from(call >> 16).ok()?))
+}
+
 /// A snapshot: which times are kept, the threads' last exits and their trees, and the rest of the rank's trace as an
 /// uncompressed stream. *Cost:* O(what has been recorded), of the trees a few bytes per node.
 ///

@@ -5,7 +5,9 @@ use std::io::Read;
 
 use super::log::{AGAIN, AGAIN_SHORT, CALL, EDIT, EDIT_SHORT, OPENED, ROUND, SERIES, STOPPED, THREAD};
 use super::logged::{LoggedRound, get_again, get_call, get_definition};
-use super::{COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, shape_of};
+use super::{
+    COLUMNS, LOG_LENGTH, PAGE, REGIONS, SLOT, SLOTS, SLOTTED, VERSION, descriptor, inside_of, shape_of,
+};
 use crate::fold::Packed;
 use crate::record::{RankRecorder, RestoreError};
 use st_model::calls::{CallId, CallTable};
@@ -328,10 +330,7 @@ impl Slot {
         if thread >= SLOTTED {
             return Self::default();
         }
-        let inside = field(0)
-            .cast_unsigned()
-            .checked_sub(1)
-            .and_then(|v| Some((CallId(u16::try_from(v & 0xFFFF).ok()?), u32::try_from(v >> 16).ok()?)));
+        let inside = inside_of(field(0).cast_unsigned());
         Self { inside, entered: field(1), times: field(2), exit: field(3) }
     }
 }
