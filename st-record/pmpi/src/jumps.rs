@@ -4,6 +4,7 @@
 //!
 //! SAFETY, for the whole module: the assembly keeps what a call may pass in registers, and leaves to where the symbol leads.
 
+use crate::deep;
 use crate::generated::{EXPORTED, M};
 use crate::library::{self, Mode};
 use crate::real;
@@ -80,6 +81,7 @@ extern "C" fn enter(i: usize, caller: usize) -> *const c_void {
     let name = name(i);
     let mode = library::mode();
     weak::withdraw();
+    deep::settle(symbol);
     let (to, lasting) = match &mode {
         Mode::Record => (wrapper(i), true),
         Mode::Pass => (std::ptr::null(), true),
@@ -94,6 +96,11 @@ extern "C" fn enter(i: usize, caller: usize) -> *const c_void {
         JUMPS[i].store(to.cast_mut(), Ordering::Relaxed);
     }
     to
+}
+
+/// Every symbol's next call comes by [`enter`] again.
+pub(crate) fn renew() {
+    JUMPS.iter().for_each(|jump| jump.store(unresolved as *const () as *mut c_void, Ordering::Relaxed));
 }
 
 /// The mark by which a recorder is known among the files that a process has loaded.

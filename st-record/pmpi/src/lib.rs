@@ -20,7 +20,7 @@
 //! * `argument_cache`: the loop in progress, whose calls are only compared.
 //! * `state`: all of it, behind one lock; `follow`: its side of `argument_cache`; `interpreted`: of `python`; `closed`: modules that are gone; `nested`: calls inside of others; `outside`: calls of the tools' interface where nothing is recorded. `call_encoder`: writes a call's words down.
 //! * `life`: begin and end. `call`: one call on its way; `left`: one that the program leaves by `longjmp`. `generated`: the wrappers. `jumps`: the exported symbols,
-//!   which lead there. `lookup`: programs that look symbols up; `weak`: those that ask by references whether a function is there.
+//!   which lead there. `lookup`: programs that look symbols up; `weak`: those that ask by references whether a function is there; `deep`: modules that are bound past us.
 //!
 //! What it deliberately does not do: it reads no user buffer, installs no signal handler, sends no message but in
 //! `MPI_Init` and `MPI_Finalize` (unless an interval for more is set), and never changes what a call returns. If
@@ -40,6 +40,7 @@ mod closed;
 mod comms;
 mod constants;
 mod cost;
+mod deep;
 mod dl;
 #[expect(unreachable_pub, reason = "public in the launcher, whose file it is")]
 #[path = "../../src/exports.rs"]

@@ -35,6 +35,15 @@ impl Object {
         Self { name, base, handle }
     }
 
+    /// It need not stay loaded for us.
+    pub(crate) fn release(self) {
+        type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
+        let close = unsafe { real(libc::RTLD_NEXT, c"dlclose") };
+        if !close.is_null() && !self.handle.is_null() {
+            unsafe { std::mem::transmute::<*const c_void, Function>(close)(self.handle) };
+        }
+    }
+
     /// Its file.
     pub(crate) fn path(&self) -> PathBuf {
         if self.name.is_empty() {

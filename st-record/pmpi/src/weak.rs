@@ -49,12 +49,12 @@ static BEGIN: extern "C" fn() = {
     begin
 };
 
-/// A place that holds an address of ours.
-struct Place {
-    at: *mut usize,
-    name: &'static CStr,
+/// A place that holds the address of what has a name.
+pub(crate) struct Place {
+    pub(crate) at: *mut usize,
+    pub(crate) name: &'static CStr,
     /// What the linker makes read-only of the module when it is done with it.
-    closed: Range<usize>,
+    pub(crate) closed: Range<usize>,
 }
 
 /// What is looked for, and has been found.
@@ -74,22 +74,27 @@ struct Search {
 
 /// Items for which there was room before: nothing may be allocated while the dynamic linker goes through its list, for it holds a lock then,
 /// and a program's allocator may wait for that while it holds one that we would wait for.
-struct Reserved<T> {
+pub(crate) struct Reserved<T> {
     items: Vec<T>,
     /// There were more than there is room for.
     lacks: bool,
 }
 
 impl<T> Reserved<T> {
-    fn new(room: usize) -> Self {
+    pub(crate) fn new(room: usize) -> Self {
         Self { items: Vec::with_capacity(room), lacks: false }
     }
 
-    fn push(&mut self, item: T) {
+    pub(crate) fn push(&mut self, item: T) {
         self.lacks |= self.items.len() == self.items.capacity();
         if !self.lacks {
             self.items.push(item);
         }
+    }
+
+    /// All of them, if there was room.
+    pub(crate) fn complete(self) -> Option<Vec<T>> {
+        (!self.lacks).then_some(self.items)
     }
 }
 
@@ -99,7 +104,7 @@ pub(crate) fn withdraw() {
 }
 
 /// Room for files and places at first: of the files of most programs.
-const ROOM: usize = 64;
+pub(crate) const ROOM: usize = 64;
 
 fn withdraw_in(mut room: usize) {
     let Ok(mut last) = LAST.try_lock() else { return };
@@ -173,13 +178,13 @@ pub(crate) fn is_of_mpi(name: &CStr) -> bool {
 }
 
 /// A file that is loaded: where it begins, and its program headers.
-struct File<'a> {
+pub(crate) struct File<'a> {
     base: usize,
     headers: &'a [libc::Elf64_Phdr],
 }
 
 impl<'a> File<'a> {
-    unsafe fn new(info: &'a libc::dl_phdr_info) -> Self {
+    pub(crate) unsafe fn new(info: &'a libc::dl_phdr_info) -> Self {
         let headers = unsafe { from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
         Self { base: saturate(info.dlpi_addr), headers }
     }
@@ -189,6 +194,23 @@ impl<'a> File<'a> {
             let from = self.base.wrapping_add(saturate(h.p_vaddr));
             from..from.wrapping_add(saturate(h.p_memsz))
         })
+    }
+
+    /// Where its dynamic section is.
+    pub(crate) fn dynamic(&self) -> Option<usize> {
+        self.parts(PT_DYNAMIC.0).next().map(|part| part.start)
+    }
+
+    /// As in [`Place`].
+    pub(crate) fn closed(&self) -> Range<usize> {
+        let page = saturate::<usize>(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
+        let whole = |part: Range<usize>| part.start / page * page..part.end / page * page;
+        self.parts(PT_GNU_RELRO.0).next().map_or(0..0, whole)
+    }
+
+    /// What its dynamic section says.
+    pub(crate) unsafe fn module(&self) -> Option<Module> {
+        self.dynamic().map(|dynamic| unsafe { Module::new(self.base, dynamic) })
     }
 }
 
@@ -210,18 +232,15 @@ unsafe extern "C" fn find_us(info: *mut libc::dl_phdr_info, _: usize, search: *m
 unsafe extern "C" fn module(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     let file = unsafe { File::new(info) };
-    let Some(dynamic) = file.parts(PT_DYNAMIC.0).next() else { return 0 };
-    if search.silent.contains(&dynamic.start) {
+    let Some(dynamic) = file.dynamic() else { return 0 };
+    if search.silent.contains(&dynamic) {
         return 0;
     }
-    let module = unsafe { Module::new(file.base, dynamic.start) };
+    let module = unsafe { Module::new(file.base, dynamic) };
     if module.asks() {
-        let page = saturate::<usize>(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
-        let whole = |part: Range<usize>| part.start / page * page..part.end / page * page;
-        let closed = file.parts(PT_GNU_RELRO.0).next().map_or(0..0, whole);
-        module.places(&search.ours, &closed, &mut search.found);
+        module.places(&search.ours, &file.closed(), &mut search.found);
     } else {
-        search.new.push(dynamic.start);
+        search.new.push(dynamic);
     }
     0
 }
@@ -242,7 +261,7 @@ struct Relocation {
 }
 
 /// What a module's dynamic section says.
-struct Module {
+pub(crate) struct Module {
     base: usize,
     entries: &'static [Entry],
 }
@@ -272,14 +291,19 @@ impl Module {
         Some(unsafe { &*first.wrapping_add(i) })
     }
 
-    /// The name of MPI's that a symbol asks for.
-    fn asked(&self, symbol: &libc::Elf64_Sym) -> Option<&'static CStr> {
-        if symbol.st_info >> 4 != STB_WEAK.0 || symbol.st_shndx != SHN_UNDEF.0 {
+    /// The name of MPI's that a symbol of this binding, if one is given, stands for without defining it.
+    fn undefined_name(&self, symbol: &libc::Elf64_Sym, binding: Option<u8>) -> Option<&'static CStr> {
+        if binding.is_some_and(|binding| symbol.st_info >> 4 != binding) || symbol.st_shndx != SHN_UNDEF.0 {
             return None;
         }
         let text = self.table(DT_STRTAB.0)? + saturate::<usize>(symbol.st_name);
         let name = unsafe { CStr::from_ptr(with_exposed_provenance::<c_char>(text)) };
         is_of_mpi(name).then_some(name)
+    }
+
+    /// The name of MPI's that a symbol asks for.
+    fn asked(&self, symbol: &libc::Elf64_Sym) -> Option<&'static CStr> {
+        self.undefined_name(symbol, Some(STB_WEAK.0))
     }
 
     /// How many symbols may be undefined: they are before those of the hash table.
@@ -295,6 +319,15 @@ impl Module {
 
     /// Adds the places of references that lead to us.
     fn places(&self, ours: &Range<usize>, closed: &Range<usize>, found: &mut Reserved<Place>) {
+        self.references(Some(STB_WEAK.0), |at, name| {
+            if ours.contains(&unsafe { *at }) {
+                found.push(Place { at, name, closed: closed.clone() });
+            }
+        });
+    }
+
+    /// Goes through the places of undefined references to names of MPI, of one binding or of any.
+    pub(crate) fn references(&self, binding: Option<u8>, mut each: impl FnMut(*mut usize, &'static CStr)) {
         for (table, length) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
             let Some(first) = self.table(table.0) else { continue };
             let n = self.value(length.0) / size_of::<Relocation>();
@@ -304,10 +337,9 @@ impl Module {
                 if symbol == 0 || !of_address.contains(&kind) {
                     continue;
                 }
-                let at = with_exposed_provenance_mut::<usize>(self.base.wrapping_add(relocation.offset));
-                let name = self.symbol(saturate(symbol)).and_then(|symbol| self.asked(symbol));
-                if let Some(name) = name.filter(|_| ours.contains(&unsafe { *at })) {
-                    found.push(Place { at, name, closed: closed.clone() });
+                let symbol = self.symbol(saturate(symbol));
+                if let Some(name) = symbol.and_then(|symbol| self.undefined_name(symbol, binding)) {
+                    each(with_exposed_provenance_mut(self.base.wrapping_add(relocation.offset)), name);
                 }
             }
         }

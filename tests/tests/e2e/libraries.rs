@@ -104,6 +104,28 @@ fn a_module_that_takes_the_place_of_a_closed_one_is_told_apart() {
 }
 
 #[test]
+fn a_module_that_is_bound_past_us_is_led_to_us() {
+    under_each(|p| {
+        // Not with copies of the library's data in the program, which the module would not share.
+        p.compile("deepbind", "deepbind.c", &["-fPIC", "-rdynamic", "-ldl"])?.ok()?;
+        let module = ["-w", "-DMODULE", "-shared", "-fPIC"];
+        for (name, option) in [("now", "-Wl,-z,now"), ("lazy", "-Wl,-z,lazy")] {
+            p.compile(&format!("{name}.so"), "deepbind.c", &[&module[..], &[option]].concat())?.ok()?;
+        }
+        for how in ["./now.so now", "./now.so now look", "./lazy.so lazy", "./lazy.so lazy look"] {
+            p.outside("-q -o deep.st", &format!("./deepbind {how}"))?.ok()?;
+            // Not the one that its constructor makes.
+            let expected = 10 * usize::try_from(p.job.ranks).unwrap_or(0);
+            match calls(&p.path("deep.st"), "MPI_Barrier")? {
+                n if n == expected => {}
+                n => return Err(format!("{how}: {n} of {expected} barriers")),
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn programs_with_a_sanitizer_run_and_are_recorded() {
     under_each(|p| {
         let said = "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0";

@@ -1,0 +1,210 @@
+//! Modules that the program opens with `RTLD_DEEPBIND`: they are bound to what they were linked with, past all that is preloaded. When
+//! the program next asks the dynamic linker for something, or calls MPI, what they refer to in its MPI is led to us. What their
+//! constructors call is gone by then.
+//!
+//! SAFETY, for the whole module: what the dynamic linker has loaded is laid out as the ELF specification says. Places are read and
+//! written only while that linker goes through its list, and so unloads nothing, and only of modules that it is done with.
+#![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
+
+use crate::dl::next;
+use crate::library::{Mode, library, mode};
+use crate::loaded_files::{base, containing};
+use crate::weak::{File, Place, ROOM, Reserved};
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// A module may have been opened like that.
+static OPENED: AtomicBool = AtomicBool::new(false);
+
+/// What was there before.
+static BEFORE: Mutex<Before> = Mutex::new(Before { files: Vec::new(), thread: 0 });
+
+/// What was there when a module was about to be opened.
+struct Before {
+    /// Where the dynamic sections of files are.
+    files: Vec<usize>,
+    /// The thread that opens it.
+    thread: libc::pthread_t,
+}
+
+/// How often a thread looks whether another one is done with [`BEFORE`]. Not for ever: who holds it may wait for the dynamic linker, whose
+/// lock the one that looks may hold.
+const LOOKS: u32 = 1_000;
+
+fn before() -> Option<MutexGuard<'static, Before>> {
+    (0..LOOKS).find_map(|_| {
+        let held = BEFORE.try_lock().ok();
+        if held.is_none() {
+            unsafe { libc::sched_yield() };
+        }
+        held
+    })
+}
+
+/// What leads to this library, by name; null if it does not have it.
+type Ours = fn(&CStr) -> *const c_void;
+
+/// A module is about to be opened with the flag.
+pub(crate) fn opening() {
+    if let Some(mut before) = before() {
+        *before = Before { files: files().list, thread: unsafe { libc::pthread_self() } };
+        OPENED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Leads to us what has been opened like that.
+#[inline]
+pub(crate) fn settle(ours: Ours) {
+    if OPENED.load(Ordering::Relaxed) {
+        lead(ours);
+    }
+}
+
+/// Files that are loaded.
+struct Files {
+    /// Where their dynamic sections are.
+    list: Vec<usize>,
+    /// How many had been loaded that no longer are.
+    unloaded: u64,
+}
+
+fn files() -> Files {
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, all: *mut c_void) -> c_int {
+        let (info, all) = unsafe { (&*info, &mut *all.cast::<(Reserved<usize>, u64)>()) };
+        let dynamic = unsafe { File::new(info) }.dynamic();
+        dynamic.into_iter().for_each(|at| all.0.push(at));
+        all.1 = info.dlpi_subs;
+        0
+    }
+    let mut room = ROOM;
+    loop {
+        let mut all = (Reserved::new(room), 0);
+        unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut all).cast()) };
+        match all.0.complete() {
+            Some(list) => return Files { list, unloaded: all.1 },
+            None => room *= 2,
+        }
+    }
+}
+
+#[cold]
+fn lead(ours: Ours) {
+    let Some(before) = before() else { return };
+    let mut found = files();
+    let all = loop {
+        // Another thread may be about to bind what it has loaded. It holds the dynamic linker's lock until that is done, which is waited
+        // for here: what was there before that, and still is, is bound.
+        next(c"dlopen");
+        let now = files();
+        if now.list == found.list && now.unloaded == found.unloaded {
+            break now;
+        }
+        found = now;
+    };
+    let new: Vec<usize> = all.list.into_iter().filter(|file| !before.files.contains(file)).collect();
+    if !new.is_empty() || before.thread == unsafe { libc::pthread_self() } {
+        OPENED.store(false, Ordering::Relaxed);
+    }
+    if new.is_empty() || !matches!(mode(), Mode::Record) {
+        return;
+    }
+    let mut search =
+        Search { files: new, unloaded: all.unloaded, found: Reserved::new(0), changes: Vec::new() };
+    let mut room = ROOM;
+    let places = loop {
+        search.found = Reserved::new(room);
+        unsafe { libc::dl_iterate_phdr(Some(find), (&raw mut search).cast()) };
+        match std::mem::replace(&mut search.found, Reserved::new(0)).complete() {
+            Some(places) => break places,
+            None => room *= 2,
+        }
+    };
+    search.changes =
+        places.into_iter().filter_map(|(file, place, now)| change(file, place, now, ours)).collect();
+    unsafe { libc::dl_iterate_phdr(Some(write), (&raw mut search).cast()) };
+}
+
+/// What is looked for, has been found, and is to be changed.
+struct Search {
+    /// Where the dynamic sections are of the files that are looked at.
+    files: Vec<usize>,
+    /// As in [`Files`]: where one was that is gone there may be another one.
+    unloaded: u64,
+    /// References to functions of MPI: the file, the place, and what it holds.
+    found: Reserved<(usize, Place, usize)>,
+    changes: Vec<Change>,
+}
+
+/// A place that is to lead to us.
+struct Change {
+    file: usize,
+    at: *mut usize,
+    closed: Range<usize>,
+    from: usize,
+    to: usize,
+}
+
+/// Finds what a file refers to of MPI.
+unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    if info.dlpi_subs != search.unloaded {
+        return 1;
+    }
+    let file = unsafe { File::new(info) };
+    let Some(dynamic) = file.dynamic().filter(|at| search.files.contains(at)) else { return 0 };
+    let (module, closed, found) = (unsafe { file.module() }, file.closed(), &mut search.found);
+    if let Some(module) = module {
+        module.references(None, |at, name| {
+            found.push((dynamic, Place { at, name, closed: closed.clone() }, unsafe { *at }));
+        });
+    }
+    0
+}
+
+/// What becomes of a place that holds an address now: nothing unless it leads to the program's MPI, or will when it is first used.
+fn change(file: usize, place: Place, now: usize, ours: Ours) -> Option<Change> {
+    let Place { at, name, closed } = place;
+    let (library, to) = (library()?, ours(name));
+    let address = with_exposed_provenance::<c_void>(now);
+    let theirs = if library.holds(address) {
+        address
+    } else if now != 0 && base(address) == base(at.cast_const().cast()) {
+        // It is bound by its first call.
+        let its = containing(at.cast_const().cast())?;
+        let theirs = its.symbol_in_scope(name);
+        its.release();
+        theirs
+    } else {
+        return None;
+    };
+    let next = next(name);
+    // What stands in front of an MPI must come by it.
+    let leads = !to.is_null() && (next.is_null() || next == theirs) && library.holds(theirs);
+    leads.then(|| Change { file, at, closed, from: now, to: to.expose_provenance() })
+}
+
+/// Makes what is to be changed in a file.
+unsafe extern "C" fn write(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    if info.dlpi_subs != search.unloaded {
+        return 1;
+    }
+    let Some(dynamic) = unsafe { File::new(info) }.dynamic() else { return 0 };
+    for Change { at, closed, from, to, .. } in search.changes.iter().filter(|c| c.file == dynamic) {
+        // Read-only since the module is bound.
+        let protect = |mode| {
+            let start = with_exposed_provenance_mut(closed.start);
+            !closed.contains(&at.addr()) || unsafe { libc::mprotect(start, closed.len(), mode) == 0 }
+        };
+        if protect(libc::PROT_READ | libc::PROT_WRITE) {
+            let place = unsafe { AtomicUsize::from_ptr(*at) };
+            // Its first call may just have bound it: to what we would have led on to.
+            let _ = place.compare_exchange(*from, *to, Ordering::Relaxed, Ordering::Relaxed);
+            protect(libc::PROT_READ);
+        }
+    }
+    0
+}
