@@ -7,11 +7,11 @@ import { mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import puppeteer from "puppeteer-core";
-import { frames } from "./frames.mjs";
+import { frames, logicalFrames } from "./frames.mjs";
 
 const [chromium, stat, pictures, ...three] = process.argv.slice(2);
 const SIZES = [["desktop", 1280, 800], ["projector", 1920, 1080], ["phone", 390, 844]];
-const VIEWS = ["findings", "timeline", "sites", "ranks", "messages", "efficiency", "loops", "changes", "trace"];
+const VIEWS = ["findings", "timeline", "logical", "sites", "ranks", "messages", "efficiency", "loops", "changes", "trace"];
 let failed = 0;
 
 function check(what, holds, detail = "") {
@@ -60,7 +60,7 @@ function same(what, shown, printed) {
 
 async function numbers(page, trace, against, views) {
   const at = (name) => views.indexOf(name);
-  const tables = [["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]], ["changes", 0, ["diff", "--time"]],
+  const tables = [["logical", 0, ["timeline", "--rows", "64"]], ["sites", 0, ["calls", "--sites"]], ["sites", 1, ["calls"]], ["sites", 2, ["calls", "--spread"]], ["ranks", 0, ["ranks"]], ["efficiency", 0, ["waits"]], ["loops", "iterations", ["phases"]], ["loops", "phases", ["phases", "--by", "pcontrol"]], ["changes", 0, ["diff", "--time"]],
     ["trace", "bytes by frame", ["sizes"]], ["trace", "bytes by call site", ["sizes", "--by", "site"]], ["trace", "bytes by parameter", ["sizes", "--by", "parameter"]],
     ["trace", "violations", ["violations"]], ["trace", "violated pairs", ["violations", "--pairs"]]];
   let compared = 0;
@@ -170,6 +170,37 @@ async function many(page) {
   check("it is said that ranks share rows", (await said()).includes("share"), await said());
 }
 
+/** Logical time: what is in a loop fills it, and all together the row; by keyboard, with an address. */
+async function logical(page) {
+  const wrong = await page.evaluate(() => {
+    const sum = (boxes) => boxes.reduce((all, box) => all + box.wide, 0);
+    const inside = (row, i, depth) => {
+      const after = row.boxes.slice(i + 1);
+      const end = after.findIndex((box) => box.depth <= row.boxes[i].depth);
+      return (end < 0 ? after : after.slice(0, end)).filter((box) => box.depth === depth);
+    };
+    const fits = (row) => sum(row.boxes.filter((box) => box.depth === 0)) === row.wide && row.boxes.every((box, i) => !box.loop || sum(inside(row, i, box.depth + 1)) === box.wide);
+    return logicalView.rows.flatMap((row, i) => (fits(row) ? [] : [i]));
+  });
+  check("bodies fill their loops", wrong.length === 0, `not in rows ${wrong}`);
+  await page.evaluate(() => (location.hash = "#logical"));
+  await page.focus("section:not(.hidden) canvas");
+  const width = () => page.evaluate(() => logicalView.view.to - logicalView.view.from);
+  const before = await width();
+  await page.keyboard.press("+");
+  check("logical time: key +", (await width()) < before);
+  await new Promise((done) => setTimeout(done, 300));
+  check("logical time: the address tells what is seen", (await page.evaluate(() => location.hash)).startsWith("#logical&from="));
+  await page.keyboard.press("Home");
+  check("logical time: key Home", (await width()) === before);
+  if (await page.evaluate(() => logicalView.rows[0].depth > 0)) {
+    await page.keyboard.press("i");
+    const about = await page.$eval("section:not(.hidden) .logical .about", (e) => e.textContent);
+    check("logical time: key i tells of a loop", /: loop ×/.test(about), about);
+    await page.keyboard.press("Home");
+  }
+}
+
 async function keyboard(page, views) {
   for (let i = 0; i < views.length; i++) {
     await page.keyboard.press(String(i + 1));
@@ -244,8 +275,10 @@ for (let i = 0; i + 2 < three.length; i += 3) {
   await sentences(page, trace, against, views);
   if (views.includes("sites")) await paths(page, trace);
   if (views.includes("timeline")) await many(page);
+  check(`${name}: a timeline of one kind`, views.includes("timeline") !== views.includes("logical"));
+  if (views.includes("logical")) await logical(page);
   await keyboard(page, views);
-  const slow = views.includes("timeline") ? await frames(page) : { ms: 0, name: "none" };
+  const slow = await (views.includes("timeline") ? frames(page) : logicalFrames(page));
   check(`${name}: frames while zooming`, slow.ms <= 16, `script and layout take ${slow.ms.toFixed(1)} ms in 95 % of frames (${slow.name})`);
   for (const [size, width, height] of SIZES) {
     for (const scheme of ["light", "dark"]) {

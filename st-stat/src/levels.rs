@@ -12,6 +12,10 @@ use crate::args::RanksBy;
 use crate::rank_groups::RankGroups;
 use crate::table::grouped;
 
+/// What stands for computation and MPI in text.
+pub(crate) const COMPUTATION: char = '·';
+pub(crate) const MPI: char = '-';
+
 /// Kinds of waits that have a colour of their own.
 pub(crate) const KINDS: usize = 4;
 

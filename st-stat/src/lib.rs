@@ -18,6 +18,7 @@ mod input;
 pub mod judge;
 mod leaks;
 mod levels;
+mod logical;
 pub mod mape;
 mod matrix;
 mod messages;

@@ -8,13 +8,15 @@ use anyhow::{Result, bail};
 use st_cli::{Finished, Output, Screen, Status};
 use st_explain::analyse_all;
 use st_model::num::{float, narrow, saturate};
+use st_model::section::Section;
 
 use crate::args::{PAPER, RanksBy, TimelineArgs};
 use crate::clusters;
 use crate::explain::{Explained, rank_cell};
 use crate::figure::{self, Figure, PICTURE, not_called_a_trace};
-use crate::input::Lacking;
-use crate::levels::{self, Levels, Most, Rows};
+use crate::input::{self, Lacking};
+use crate::levels::{self, COMPUTATION, Levels, MPI, Most, Rows};
+use crate::logical::{self, Logical};
 use crate::rank_groups::RankGroups;
 use crate::table::{Cell, Column, Format, Table, duration, grouped};
 use crate::untimed::{NO_TIMES, without};
@@ -26,21 +28,21 @@ const NAME: usize = 20;
 /// Columns where there is no screen.
 const USUAL: usize = 64;
 
-/// What stands for computation and MPI, and for kinds of waits.
-const COMPUTATION: char = '·';
-const MPI: char = '-';
+/// What stands for kinds of waits.
 const WAITS: [(char, &str); levels::KINDS] =
     [('s', "late sender"), ('r', "late receiver"), ('c', "collective"), ('w', "window")];
 
 /// What tells of a run without exact times.
-const INSTEAD: &str = "without these, st-stat at says where ranks were by mean times, and st-stat report shows what they do in all";
+const INSTEAD: &str = "without these, a row is ranks that do the same (--by rank), in logical time";
+
+/// Loops and calls that are drawn in logical time.
+const BOXES: usize = 4096;
 
 /// `st-stat timeline`.
 pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
     let explained = Explained::measured(&args.of, analyse_all)?;
     let Some(analysis) = &explained.analysis else {
-        let lack = without(NO_TIMES, &explained.whole.header);
-        bail!(Lacking(format!("{lack}; {INSTEAD}")));
+        return logically(args, &explained);
     };
     let (origin, windows) = window::asked(&explained, args.window.as_slice())?;
     let window = windows.first().copied();
@@ -76,6 +78,40 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<Status> {
         timeline.write(screen, &mut out)?;
     } else {
         timeline.table().write(args.of.format, screen, &mut out)?;
+    }
+    out.finish()?.commit()?;
+    drawn.map_or(Ok(()), Finished::commit)?;
+    Ok(Status::Ok)
+}
+
+/// Draws loops and calls in the place of time.
+fn logically(args: &TimelineArgs, explained: &Explained) -> Result<Status> {
+    let lack = without(NO_TIMES, &explained.whole.header);
+    if args.by != RanksBy::Rank {
+        bail!(Lacking(format!("{lack}; {INSTEAD}")));
+    }
+    window::asked(explained, args.window.as_slice())?;
+    let sections = &explained.sections;
+    let sites = args.symbols.call_sites((input::NAME, &args.of.talk), sections.iter().map(|s| &s.sites));
+    let most = logical::Most { rows: args.rows.into(), boxes: BOXES };
+    let sections: Vec<&Section> = sections.iter().collect();
+    let found = Logical::of(&sections, &sites, most, &args.of.input.steps.budget())?;
+    let mut out = Output::text(&args.of.output.output)?;
+    let screen = Screen::of(&out);
+    let mut drawn = None;
+    if let Some(path) = &args.svg {
+        not_called_a_trace("--svg", path, PICTURE)?;
+        let mut picture = Output::text(path)?;
+        let mut figure = Figure::new(PAPER, format!("{}: logical time", explained.whole.header.command()))?;
+        logical::draw(&mut figure, &found);
+        figure::svg(&figure, &mut picture)?;
+        drawn = Some(picture.finish()?);
+    }
+    if args.of.format == Format::Text {
+        args.of.talk.note(input::NAME, format!("{lack}; loops and calls are shown instead"));
+        found.write(args.columns.map_or(screen.width, usize::from), screen, &mut out)?;
+    } else {
+        found.table(&sites).write(args.of.format, screen, &mut out)?;
     }
     out.finish()?.commit()?;
     drawn.map_or(Ok(()), Finished::commit)?;

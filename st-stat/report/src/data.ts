@@ -137,6 +137,13 @@ export interface Structure {
   more: number;
 }
 
+/** What ranks do, where the trace does not tell when. */
+export interface LogicalTime {
+  told: string;
+  timed: boolean;
+  boxes: Table;
+}
+
 /** Iterations of a loop, or phases of one level; of many neighbours are one. */
 export interface Band {
   level: number | null;
@@ -209,6 +216,7 @@ export interface Report {
   grid_width: number;
   matrix: Matrix | null;
   timeline: Timeline | null;
+  logical: LogicalTime | null;
   structure: Structure[];
   iterations: Table | null;
   phases: Table | null;

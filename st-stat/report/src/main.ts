@@ -13,6 +13,7 @@ import { iterations } from "./iterations";
 import { kept } from "./kept";
 import { live } from "./live";
 import { loops } from "./loops";
+import { LogicalView, Part, logicalControls } from "./logical";
 import { MatrixView, noMessages } from "./matrix";
 import { rankBars } from "./ranks";
 import * as route from "./route";
@@ -146,12 +147,34 @@ function timelineView(report: Report): (View & { time: (from: number, to: number
   return { name: "timeline", title: "Timeline", root, draw: () => view.draw(), open, time: (from, to) => view.go(from, to) };
 }
 
+/** What ranks do in the order of the program, where there is no timeline. */
+function logicalView(report: Report): View | null {
+  const data = report.logical;
+  if (!data) return null;
+  const view: LogicalView = new LogicalView(data, {
+    height: () => Math.max(260, Math.min(window.innerHeight - 330, 900)),
+    changed: ({ from, to, first, last }) => {
+      route.note({ view: "logical", of: { from: from.toFixed(0), to: to.toFixed(0), first: first.toFixed(2), last: last.toFixed(2) } });
+    },
+  });
+  const table = new TableView(data.boxes, { name: "loops and calls in logical time", elsewhere: "st-stat timeline --format csv" });
+  const keys = "Arrows move, + and − zoom, < and > change the number of rows, Home shows all, i the next loop; drag and wheel work, too (wheel with Shift moves, with Ctrl changes the number of rows); a double click shows a loop or a call.";
+  const root = el("section", {}, el("h2", {}, "Logical time"), logicalControls(view), view.root, el("p", { class: "note keys" }, keys), el("h2", {}, "Loops and calls"), table.root);
+  // For the script that looks at the page in a browser.
+  Object.assign(globalThis, { logicalView: view });
+  const value = (of: Record<string, string>, key: keyof Part): number => (of[key] !== undefined && Number.isFinite(Number(of[key])) ? Number(of[key]) : view.whole[key]);
+  const open = (of: Record<string, string>): void => view.show({ from: value(of, "from"), to: value(of, "to"), first: value(of, "first"), last: value(of, "last") });
+  return { name: "logical", title: "Logical time", root, draw: () => view.draw(), open };
+}
+
 function overview(report: Report, to: (route: route.Route) => void): View {
   const [first, others] = findings(report);
   const root = el("section", {}, el("h2", {}, "Why is it slow?"), first);
   if (!report.timeline) {
+    const small = report.logical && new LogicalView(report.logical, { height: () => 220, small: true, pressed: () => to({ view: "logical", of: {} }) });
+    if (small) root.append(el("h2", {}, "The whole run, in logical time"), small.root);
     if (others) root.append(others);
-    return { name: "findings", title: "Findings", root };
+    return { name: "findings", title: "Findings", root, draw: () => small?.draw() };
   }
   const { run_ns: run } = report.timeline;
   const small = new TimelineView(report.timeline, {
@@ -166,7 +189,7 @@ function overview(report: Report, to: (route: route.Route) => void): View {
 
 function views(report: Report, to: (route: route.Route) => void): View[] {
   const timeline = timelineView(report);
-  const all: (View | null)[] = [overview(report, to), timeline];
+  const all: (View | null)[] = [overview(report, to), timeline, logicalView(report)];
   const state = route.read();
   const of = (name: string): Record<string, string> => (state.view === name ? state.of : {});
   if (report.sites && report.functions) {

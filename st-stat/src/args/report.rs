@@ -24,8 +24,9 @@ The page is one file that needs no network and no server, of at most 5 MB whatev
 matrix, with the same numbers; call paths, each as wide as what it calls takes; and the loops of the program. The timeline goes from the whole run down to single calls, where these are \
 in the page, messages as lines and collective operations in which ranks wait as dashed lines: all of a run of few calls, of a longer one those of windows around where each finding costs most, and of --window. Elsewhere it has \
 sums per rank (per group of ranks, if there are many; or per node, where there are several, or per cluster, where the trace has clusters) and column of time, and says how wide these are. Of more than 32 ranks those that are waited for, compute or wait most, or compute least have rows of their own above the others; where more than 256 share rows, fewer do when few are looked at, and the upper edge of a row has the colour of the rank that computes most there. The critical path of st-stat path is drawn over it, if asked for (p) also where it leaves no room to see the rows; \
-iterations of the outermost loops and phases of MPI_Pcontrol, as st-stat phases has them, are bands above it and bars in the view of loops. Without exact times it shows the loops \
-instead of time. With --against a view of the changes since \
+iterations of the outermost loops and phases of MPI_Pcontrol, as st-stat phases has them, are bands above it and bars in the view of loops. Without exact times it shows \
+logical time: a row is ranks that do the same, a loop is as wide as all its turns and its body fills it, calls are as wide as they and the computation before them take in the mean, and the \
+table below is that of st-stat timeline --rows 64. With --against a view of the changes since \
 another run has what st-stat diff --time finds. The last view is about the trace itself: its bytes by st-stat sizes (of a trace in one file), \
 the tools that made it, messages that arrive before they were sent by st-stat violations (if --against names the trace of the same run before st-sync, \
 also before that), and how clocks moved against that of rank 0. What the trace lacks, and what there was no room for, stands on the page. Of a trace that takes more than --max-steps the page has only what is told of the whole run, and says so. Of each table the first 100 rows are printed.

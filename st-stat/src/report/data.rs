@@ -33,6 +33,8 @@ pub(super) struct Report {
     pub(super) grid_width: usize,
     pub(super) matrix: Option<Matrix>,
     pub(super) timeline: Option<Timeline>,
+    /// What there is in its place, if the trace does not tell when ranks did what.
+    pub(super) logical: Option<LogicalTime>,
     pub(super) structure: Vec<Structure>,
     /// Iterations and phases, as `st-stat phases` prints them.
     pub(super) iterations: Option<Columns>,
@@ -64,6 +66,7 @@ impl Report {
             grid_width: 1,
             matrix: None,
             timeline: None,
+            logical: None,
             structure: Vec::new(),
             iterations: None,
             phases: None,
@@ -152,6 +155,17 @@ pub(super) struct Matrix {
     pub(super) bytes: Vec<u64>,
     /// The heaviest pairs of ranks, as `st-stat matrix` has them; all, if there is room.
     pub(super) pairs: Columns,
+}
+
+/// What ranks do in logical time.
+#[derive(Serialize, Debug)]
+pub(super) struct LogicalTime {
+    /// What widths are, and whose.
+    pub(super) told: String,
+    /// Whether widths are times; else they are numbers of calls.
+    pub(super) timed: bool,
+    /// As `st-stat timeline` has them of such a trace.
+    pub(super) boxes: Columns,
 }
 
 /// What ranks do when.

@@ -18,11 +18,16 @@ use crate::args::{PictureArgs, PictureOf};
 use crate::figure::{self, Anchor, Bar, Figure, SMALL, bars};
 use crate::input::Lacking;
 use crate::levels::{self, Most, Rows};
+use crate::logical;
 use crate::table::{Cell, Table};
 use crate::timeline::drawn;
 
 /// Rows of a timeline at most.
 const ROWS: usize = 64;
+
+/// Of logical time, where rows have loops in them, and the loops and calls of all rows.
+const LOGICAL: usize = 24;
+const BOXES: usize = 4096;
 
 /// Draws the view that is asked for, and writes it wherever that is asked for: none has its name before all are written.
 ///
@@ -52,6 +57,10 @@ pub(super) fn draw(
     }
     let mut figure = Figure::new(args.width, format!("{}: {}", told.program, view.name()))?;
     match view {
+        PictureOf::Timeline if told.analysis.is_none() => {
+            let of = told.logical(sites, logical::Most { rows: LOGICAL, boxes: BOXES })?;
+            logical::draw(&mut figure, &of);
+        }
         PictureOf::Timeline => {
             let (rows, _) = rows(told, args, window)?;
             drawn::draw(&mut figure, &rows, told.origin.saturating_add(from));

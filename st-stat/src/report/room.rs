@@ -1,6 +1,7 @@
 //! How much a page holds of what grows with a run.
 
 use crate::levels::Most;
+use crate::logical;
 
 /// Rows, cells and calls at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,11 @@ impl Room {
     /// Of the timeline.
     pub(super) fn levels(self) -> Most {
         Most { rows: self.rows, columns: 4096, cells: self.cells, window: None }
+    }
+
+    /// Of loops and calls in logical time.
+    pub(super) fn logical(self) -> logical::Most {
+        logical::Most { rows: (self.rows / 4).clamp(8, 64), boxes: self.nodes }
     }
 
     /// Half of it, unless that would be nothing.

@@ -2,31 +2,19 @@
 
 use std::collections::HashMap;
 
-use st_model::num::{Exact as _, saturate};
+use st_model::num::saturate;
 use st_model::ranklist::RankList;
 use st_model::ranklist_notation::plain;
 use st_model::section::{NO_SYM, Section, Sym, Thread};
 use st_model::sites::CallSites;
-use st_model::steps::Looks;
-use st_model::tree::Item;
 
 use super::data::{Structure, Symbol};
 use super::room::Room;
-use crate::calls::{function, site_of};
+use crate::logical::shape::{Shape, shape};
 use crate::profile::Profile;
 
 /// Characters that numbers of ranks may take.
 const NAMED: usize = 200;
-
-/// Nodes in preorder with what is called, by which threads that do the same are known: how deep each is, how often it runs, and
-/// of calls the number among those of the thread.
-#[derive(PartialEq, Eq, Hash)]
-struct Shape {
-    thread: usize,
-    nodes: Vec<(usize, u64, Option<usize>)>,
-    /// Function and call site.
-    calls: Vec<(String, Option<u32>)>,
-}
 
 /// Times of a call: how many, in it and before it, ns.
 type Times = (u64, u128, u128);
@@ -36,7 +24,8 @@ pub(super) fn all(sections: &[(Section, Profile)], sites: &CallSites, room: Room
     let mut known: HashMap<Shape, (Vec<u32>, Vec<Times>)> = HashMap::new();
     for (section, _) in sections {
         for (number, thread) in section.threads.iter().enumerate().filter(|(_, t)| !t.ranks.is_empty()) {
-            let (shape, symbols) = shape(section, sites, number, thread);
+            let rank = thread.ranks.lowest().unwrap_or_default();
+            let (shape, symbols) = shape(section, sites, number, thread, rank);
             let (ranks, times) =
                 known.entry(shape).or_insert_with(|| (Vec::new(), vec![(0, 0, 0); symbols.len()]));
             ranks.extend(thread.ranks.iter());
@@ -60,39 +49,6 @@ pub(super) fn all(sections: &[(Section, Profile)], sites: &CallSites, room: Room
         all.push(one);
     }
     all
-}
-
-/// What a thread does, and its symbols in the order in which they are called first.
-fn shape(section: &Section, sites: &CallSites, number: usize, thread: &Thread) -> (Shape, Vec<Sym>) {
-    let rank = thread.ranks.lowest().unwrap_or_default();
-    let mut shape = Shape { thread: number, nodes: Vec::new(), calls: Vec::new() };
-    let (mut symbols, mut ends): (Vec<Sym>, Vec<usize>) = (Vec::new(), Vec::new());
-    let mut numbers = vec![None; section.symbols.len()];
-    for (node, (item, runs)) in
-        thread.tree.items().iter().zip(section.runs_of(thread, rank, &mut Looks::default())).enumerate()
-    {
-        while ends.last().is_some_and(|end| *end <= node) {
-            ends.pop();
-        }
-        let depth = ends.len();
-        let call = match item {
-            Item::Body { .. } => {
-                ends.push(thread.tree.end_of(node));
-                None
-            }
-            Item::Leaf { sym } => numbers.get_mut(sym.to_usize()).map(|known| {
-                *known.get_or_insert_with(|| {
-                    symbols.push(*sym);
-                    symbols.len() - 1
-                })
-            }),
-        };
-        shape.nodes.push((depth, runs, call));
-    }
-    let named = symbols.iter().filter_map(|sym| section.symbols.get(sym.to_usize()));
-    let named = named.map(|s| (function(s.call, &section.tables), site_of(section, s, sites)));
-    shape.calls = named.collect();
-    (shape, symbols)
 }
 
 fn add((count, inside, before): &mut Times, thread: &Thread, sym: Sym) {
@@ -125,9 +81,9 @@ fn shown(shape: &Shape, ranks: &[u32], times: &[Times], sites: &CallSites, most:
         ranks: named,
         thread: shape.thread,
         rank: ranks.first().copied().unwrap_or_default(),
-        depth: nodes.iter().map(|node| node.0).collect(),
-        runs: nodes.iter().map(|node| node.1).collect(),
-        call: nodes.iter().map(|node| node.2).collect(),
+        depth: nodes.iter().map(|node| node.depth).collect(),
+        runs: nodes.iter().map(|node| node.runs).collect(),
+        call: nodes.iter().map(|node| node.call).collect(),
         calls: shape.calls.iter().zip(times).map(call).collect(),
         more: shape.nodes.len() - nodes.len(),
     }

@@ -11,13 +11,14 @@ use st_model::sites::CallSites;
 use st_model::steps::{Budget, Exceeded};
 
 use super::bands::Cuts;
-use super::data::{CallPlace, Columns, Report, Timeline};
+use super::data::{CallPlace, Columns, LogicalTime, Report, Timeline};
 use super::room::Room;
 use super::{detail, extremes, groups, pairs, ranks, spots, stacks, structure};
 use crate::args::WaitsBy;
 use crate::ended::Running;
 use crate::explain::{Explained, HISTOGRAMS, efficiency_table, left_out, ranks_table};
 use crate::levels::Most;
+use crate::logical::Logical;
 use crate::matrix::{self, Matrix};
 use crate::profile::Profile;
 use crate::rank_groups::RankGroups;
@@ -26,7 +27,7 @@ use crate::table::{Table, grouped};
 use crate::topology::grid_width;
 use crate::untimed::{self, NO_TIMES, without};
 use crate::waits::waits_table;
-use crate::{calls, clusters, ended, hist, levels, spread, why, window};
+use crate::{calls, clusters, ended, hist, levels, logical, spread, why, window};
 
 /// A trace and what is found in it.
 pub(super) struct Told {
@@ -194,7 +195,22 @@ impl Told {
             report.bands = cuts.bands(sites, room);
         }
         report.timeline = self.analysis.as_ref().map(|a| self.timeline(a, sites, room)).transpose()?;
+        if self.analysis.is_none() {
+            let logical = self.logical(sites, room.logical());
+            let logical = unless_too_long(logical, "logical time is not shown", &mut report.lacks)?;
+            report.logical = logical.filter(|of| !of.rows.is_empty()).map(|of| LogicalTime {
+                told: of.told(),
+                timed: of.timed,
+                boxes: Columns::of(&of.table(sites), usize::MAX, room.texts),
+            });
+        }
         Ok(report)
+    }
+
+    /// What ranks do in logical time.
+    pub(super) fn logical(&self, sites: &CallSites, most: logical::Most) -> Result<Logical> {
+        let sections: Vec<&Section> = self.sections.iter().map(|(section, _)| section).collect();
+        Logical::of(&sections, sites, most, &self.steps.budget())
     }
 
     fn timeline(&self, analysis: &Analysis, sites: &CallSites, room: Room) -> Result<Timeline> {
@@ -258,7 +274,9 @@ fn stored_clusters(explained: &Explained, budget: &Budget) -> Result<Option<Rank
 
 /// What is said where there are so many calls that waits are not looked for.
 fn too_long(exceeded: Exceeded) -> String {
-    format!("there are no findings, no waits and no timeline, only sums of the whole run: {exceeded}")
+    format!(
+        "there are no findings, no waits and no timeline but in logical time, only sums of the whole run: {exceeded}"
+    )
 }
 
 /// Characters of names in a sentence, at most.
@@ -284,18 +302,20 @@ fn lacking(explained: &Explained) -> Vec<String> {
     }
     if explained.kept.is_some() {
         lacks.push(
-            "exact times have been folded: there is no timeline, costs of findings are exact, parts of ranks right to 4.5 % \
+            "exact times have been folded: the timeline is in logical time, costs of findings are exact, parts of ranks right to 4.5 % \
              where few differ, else means of many ranks (st-merge --keep-columns keeps times)"
                 .to_owned(),
         );
     } else if let Some(exceeded) = explained.too_long {
         lacks.push(too_long(exceeded));
     } else if explained.sections.iter().any(|s| s.has_times() && s.histograms().next().is_some()) {
-        lacks.push(format!("there are no findings, no waits and no timeline: {HISTOGRAMS}"));
+        lacks.push(format!(
+            "there are no findings and no waits, and the timeline is in logical time: {HISTOGRAMS}"
+        ));
     } else if explained.analysis.is_none() {
         let why = untimed::why(&whole.header).unwrap_or_else(|| "record without --merge".to_owned());
         lacks.push(format!(
-            "the trace holds no exact times: there are no findings, no waits and no timeline ({why})"
+            "the trace holds no exact times: there are no findings and no waits, and the timeline is in logical time ({why})"
         ));
     }
     if let Some(told) = explained.told() {

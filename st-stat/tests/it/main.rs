@@ -11,6 +11,7 @@ mod follow;
 mod forecast;
 mod hist;
 mod leaks;
+mod logical;
 mod long;
 mod mape;
 mod matrix;

@@ -208,7 +208,7 @@ fn a_call_site_is_drawn_with_the_ranks_at_its_ends() {
 
 #[test]
 fn what_a_trace_lacks_is_said() {
-    for view in ["timeline", "path", "efficiency", "waits"] {
+    for view in ["path", "efficiency", "waits"] {
         let error = drawn(untimed(program()), &["--view", view]).unwrap_err();
         assert!(format!("{error:#}").contains("no exact times"), "{view}: {error:#}");
     }

@@ -485,6 +485,18 @@ fn calls_that_take_too_many_steps_are_left_out_and_said_to_be() {
     );
 }
 
+/// Without exact times ranks are shown in the order of the program.
+#[test]
+fn a_page_without_exact_times_has_logical_time() {
+    let ranks = || with_slow(Kernel::Wavefront, 9, 5, &[Slow { rank: 1, factor: 2.0 }]);
+    let merged = vec![merge(ranks(), false).unwrap()];
+    let page = report(merged.clone(), &[]);
+    assert!(page["timeline"].is_null());
+    assert_eq!(table(&page["logical"]["boxes"]), json(&merged, &["timeline", "--rows", "64"]));
+    assert_eq!(page["logical"]["timed"], true);
+    assert!(report(ranks(), &[])["logical"].is_null());
+}
+
 /// What the waits are looked for in, iterations are told of: each byte of the file has paid for it.
 #[test]
 fn iterations_are_paid_for_as_waits_are() {
@@ -519,7 +531,9 @@ fn a_run_of_too_many_calls_has_a_page_of_its_sums() {
     let lacks = page["lacks"].as_array().unwrap();
     let said = |what: &str| lacks.iter().any(|l| l.as_str().unwrap().contains(what));
     assert!(
-        said("there are no findings, no waits and no timeline, only sums of the whole run: "),
+        said(
+            "there are no findings, no waits and no timeline but in logical time, only sums of the whole run: "
+        ),
         "{lacks:?}"
     );
     assert!(said("--max-steps"), "{lacks:?}");
