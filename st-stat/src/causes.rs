@@ -191,6 +191,9 @@ fn path_row(on: &OnPath, path: &Path, ranks: usize, explained: &Explained, sites
     cells.into_iter().chain(site_cells(site, sites)).collect()
 }
 
+/// Of many places those are counted to which as much as one part in so many of the most is due.
+const LITTLE: u64 = 100;
+
 /// What most of a finding is due to.
 pub(crate) struct Cause {
     /// Of several places the one where that is most.
@@ -242,8 +245,10 @@ impl Cause {
             let named = parts.iter().filter(|(rank, ..)| ranks.binary_search(rank).is_ok());
             named.for_each(|(_, place, ns)| *of_places.entry(*place).or_default() += ns);
             let part = of_places.values().sum();
-            let (place, _) = of_places.iter().max_by_key(|(place, ns)| (**ns, u32::MAX - **place))?;
-            let (place, places) = (*place, of_places.len());
+            let (place, greatest) = of_places.iter().max_by_key(|(place, ns)| (**ns, u32::MAX - **place))?;
+            // What next to nothing is due to is not told of, nor does a trace keep it whose exact times are folded.
+            let counts = |ns: &&u64| **ns > 0 && **ns >= greatest / LITTLE;
+            let (place, places) = (*place, of_places.values().filter(counts).count());
             Some(Self { place, places, what, ranks, part: [part, one.part[1]] })
         };
         activities.into_iter().filter_map(cause).max_by_key(|cause| cause.part[0]).filter(accounts)
@@ -342,6 +347,10 @@ mod tests {
         let found =
             Cause::of_many(&[&many[..], &rest].concat()).map(|c| (c.place, c.places, c.ranks, c.part));
         assert_eq!(found, Some((3, 10, vec![2], [81, 100])));
+        // A place of next to nothing is none.
+        let parts = [(2, 0, 40_000.0), (2, 1, 40_000.0), (2, 2, 39.0), (0, 3, 50_000.0)];
+        let found = Cause::of_many(&parts.map(|(rank, place, ns)| (before(rank, place), ns)));
+        assert_eq!(found.map(|c| (c.place, c.places, c.ranks)), Some((3, 3, vec![0, 2])));
         let call = |rank| Doing { what: Activity::Call, ..before(rank, 2) };
         assert!(Cause::of_many(&[(before(0, 1), 40.0), (call(0), 30.0), (call(1), 30.0)]).is_some());
         assert!(Cause::of_many(&[(before(0, 1), 40.0), (before(0, u32::MAX), 60.0)]).is_none());
