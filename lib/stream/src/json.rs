@@ -25,6 +25,8 @@ use st_model::section::{Codes, Form, Section, SlotStreams, Sym};
 use st_model::sites::CallSites;
 use st_model::values;
 
+use crate::amount::{TIMES, scaled};
+
 /// A call as an object: `rank`, `thread`, `i`, `call`, `site` (as printed), `enter` and `exit` (if known), the row's slots, `bytes`
 /// of a send, and `error` if the call failed. A slot whose name is taken has a 2 after it.
 #[must_use]
@@ -325,24 +327,11 @@ pub fn bare(v: &Value) -> String {
     }
 }
 
-/// A duration in ns with three digits or so: `950 ns`, `12.3 µs`, `4.05 ms`, `17.2 s`.
+/// A duration in ns with three digits: `950 ns`, `12.3 µs`, `4.05 ms`, `17.2 s`.
 #[must_use]
 pub fn duration(ns: i64) -> String {
-    let n = ns.unsigned_abs();
     let sign = if ns < 0 { "-" } else { "" };
-    let (unit, name) = match n {
-        0..1_000 => return format!("{sign}{n} ns"),
-        1_000..1_000_000 => (1_000, "µs"),
-        1_000_000..1_000_000_000 => (1_000_000, "ms"),
-        _ => (1_000_000_000, "s"),
-    };
-    let (whole, rest) = (n / unit, n % unit);
-    let digits = match whole {
-        0..10 => format!("{whole}.{:02}", rest * 100 / unit),
-        10..100 => format!("{whole}.{}", rest * 10 / unit),
-        _ => whole.to_string(),
-    };
-    format!("{sign}{digits} {name}")
+    format!("{sign}{}", scaled(ns.unsigned_abs(), &TIMES, |n| n.to_string()))
 }
 
 #[cfg(test)]
@@ -355,7 +344,8 @@ mod tests {
             (0, "0 ns"),
             (999, "999 ns"),
             (1_234, "1.23 µs"),
-            (45_678_901, "45.6 ms"),
+            (45_678_901, "45.7 ms"),
+            (1_234_500_000_000, "1235 s"),
             (-2_000_000_000, "-2.00 s"),
         ];
         cases.iter().for_each(|(ns, text)| assert_eq!(duration(*ns), *text));

@@ -20,6 +20,7 @@
 //! A program that reads traces goes through the sections of a [`Reader`], and through the calls of each
 //! ([`Section::events`]); `lib/match/examples` has four to copy.
 
+pub mod amount;
 mod blocks;
 pub mod bytes;
 mod column;
