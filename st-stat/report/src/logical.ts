@@ -52,7 +52,7 @@ export interface Options {
 const BAND = 14;
 const ROOMY = 18;
 /** Room that a row has at first, if there are many. */
-const FIRST = 34;
+const FIRST = 48;
 
 /** Rows of the table of boxes, which stand in the order of the program. */
 export function layout({ boxes: table, timed }: LogicalTime): Row[] {

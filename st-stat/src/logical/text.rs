@@ -39,7 +39,8 @@ impl Logical {
             let one = if row.ranks.len() == 1 { "rank" } else { "ranks" };
             let each = if row.ranks.len() == 1 { "" } else { " each" };
             let head = format!("{thread}{one} {}", plain(&row.ranks));
-            screen.sentence(&screen.bold(&format!("{head}: {takes}{each}")), out)?;
+            let others = if row.shape.is_none() { ", not alike in what they do" } else { "" };
+            screen.sentence(&screen.bold(&format!("{head}: {takes}{each}{others}")), out)?;
             for line in self.lines(row, scale) {
                 writeln!(out, "{}", line.trim_end())?;
             }
