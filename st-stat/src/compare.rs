@@ -14,6 +14,7 @@ use st_model::calls::words::Words;
 use st_model::event::Event;
 use st_model::header::Header;
 use st_model::num::Exact as _;
+use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::sites::CallSites;
 use st_model::steps::{Budget, Exceeded};
@@ -21,7 +22,7 @@ use st_stream::json::{self, line};
 
 use crate::args::DiffArgs;
 use crate::changes::{Changes, Common, How, Run, changes};
-use crate::diff::{Difference, Report, diff};
+use crate::diff::{Difference, Report, diff, unlike as unlike_ranks};
 use crate::normal::NormalCall;
 use crate::table::{Cell, Column, Format, Table, grouped};
 use crate::times::Times;
@@ -51,8 +52,9 @@ impl<'a> Compared<'a> {
         Ok(Self { path, header: whole.header, sections, sites })
     }
 
-    fn spend(&self, budget: &Budget) -> Result<()> {
-        let spent = budget.spend_all(&self.sections, None, 1);
+    /// Pays for going through the calls of some ranks.
+    fn spend(&self, budget: &Budget, ranks: &RankList) -> Result<()> {
+        let spent = budget.spend_all(&self.sections, Some(ranks), 1);
         spent.with_context(|| self.path.display().to_string())
     }
 
@@ -188,19 +190,21 @@ pub(crate) fn compare(args: &DiffArgs) -> Result<Status> {
 }
 
 fn compare_calls(both: &[Compared<'_>; 2], budget: &Budget, args: &DiffArgs) -> Result<Status> {
-    both.iter().try_for_each(|trace| trace.spend(budget))?;
     let [a, b] = both;
+    let sites = both.each_ref().map(|trace| trace.sites.clone());
+    // What is left to compare of jobs with other numbers of ranks is what they call from where.
+    let named = (args.sites || a.header.world != b.header.world).then_some(&sites);
+    a.sections.iter().chain(&b.sections).try_for_each(|section| budget.spend_ranks(section))?;
+    let ranks = unlike_ranks(&a.sections, &b.sections, named)?;
+    both.iter().try_for_each(|trace| trace.spend(budget, &ranks))?;
     let [first, second] = both.each_ref().map(|t| (t.path.display().to_string(), t.header.command()));
     said_of_commands([(&first.0, &first.1), (&second.0, &second.1)], false, &args.talk);
     if a.sections.iter().chain(&b.sections).any(|s| s.histograms().next().is_some()) {
         args.talk.warn(input::NAME, "parameters are histograms: what calls have of these is drawn");
     }
-    let sites = both.each_ref().map(|trace| trace.sites.clone());
     let ranks = a.sections.iter().map(|s| s.ranks.len()).sum();
     let progress = args.talk.progress(input::NAME, "comparing", Amount::Things("ranks", ranks));
-    // What is left to compare of jobs with other numbers of ranks is what they call from where.
-    let by_sites = args.sites || a.header.world != b.header.world;
-    let report = diff(&a.sections, &b.sections, by_sites.then_some(&sites), &|n| progress.advance(n))?;
+    let report = diff(&a.sections, &b.sections, named, &|n| progress.advance(n))?;
     drop(progress);
     let mut out = Output::text(&args.output.output)?;
     let traces = [(&a.sections[..], &sites[0]), (&b.sections[..], &sites[1])];

@@ -1,13 +1,17 @@
 //! Comparing two traces in normal form, rank by rank.
 
+mod same;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use st_model::project::Error;
+use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::sites::{CallSites, Site};
 
 use crate::normal::{Normal, NormalCall, SiteKeys};
 use crate::table::ranks as named;
+use same::Same;
 
 /// How far apart two sequences may run before they are taken for different to the end.
 const WINDOW: usize = 512;
@@ -55,9 +59,33 @@ impl Report {
     }
 }
 
-/// Where a rank's calls are: a section that holds it.
-fn by_rank(sections: &[Section]) -> BTreeMap<u32, &Section> {
-    sections.iter().flat_map(|s| s.ranks.iter().map(move |r| (r, s))).collect()
+/// Where a rank's calls are: a section that holds it, with its number.
+fn by_rank(sections: &[Section]) -> BTreeMap<u32, (usize, &Section)> {
+    let numbered = sections.iter().enumerate();
+    numbered.flat_map(|(i, s)| s.ranks.iter().map(move |r| (r, (i, s)))).collect()
+}
+
+/// Ranks of both traces whose calls [`diff`] goes through, since what is stored does not say that they are the same.
+///
+/// # Errors
+///
+/// If a section cannot be read back.
+pub fn unlike(a: &[Section], b: &[Section], sites: Option<&[CallSites; 2]>) -> Result<RankList, Error> {
+    let joined = sites.map(|both| joined(both.each_ref()));
+    let mut same = Same::new([a, b], [0, 1].map(|side| joined.as_ref().map(|all| &all[side])));
+    let (a, b) = (by_rank(a), by_rank(b));
+    let mut all = RankList::default();
+    for (&rank, &(i, sa)) in &a {
+        let Some(&(j, sb)) = b.get(&rank) else { continue };
+        for thread in 0..sa.threads.len().max(sb.threads.len()) {
+            let has = |section: &Section| section.threads.get(thread).is_some_and(|t| t.ranks.contains(rank));
+            if has(sa) && has(sb) && same.of([i, j], thread, rank)?.is_none() {
+                all.insert(rank);
+                break;
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// How many ranks the job of a trace has, as far as that is known.
@@ -90,7 +118,7 @@ pub(crate) fn joined([a, b]: [&CallSites; 2]) -> [SiteKeys; 2] {
 
 /// Compares two traces; with their call sites, these are part of it: equal are those of one identity, and those that are called
 /// the same from the MPI call to the outermost function. Parameters are compared where the jobs have equally many ranks. Tells of each
-/// rank that it is compared. *Cost:* O(calls).
+/// rank that it is compared. *Cost:* O(calls) of ranks that are not stored in the same way ([`unlike`]).
 ///
 /// # Errors
 ///
@@ -102,19 +130,27 @@ pub fn diff(
     tell: &dyn Fn(u64),
 ) -> Result<Report, Error> {
     let worlds = world(a).zip(world(b)).filter(|(a, b)| a != b).map(<[u64; 2]>::from);
-    let (a, b) = (by_rank(a), by_rank(b));
     let joined = sites.map(|both| joined(both.each_ref()));
     let [of_a, of_b] = [0, 1].map(|side| joined.as_ref().map(|all| &all[side]));
+    let mut same = Same::new([a, b], [of_a, of_b]);
+    let (a, b) = (by_rank(a), by_rank(b));
     let mut report = Report { worlds, ..Report::default() };
     let mut first = HashMap::new();
     for (mine, others, which) in [(&a, &b, "first"), (&b, &a, "second")] {
         let only: Vec<u32> = mine.keys().filter(|r| !others.contains_key(r)).copied().collect();
         report.unmatched.extend(alone(&only, which));
     }
-    for (&rank, sa) in &a {
+    for (&rank, &(i, sa)) in &a {
         tell(1);
-        let Some(sb) = b.get(&rank) else { continue };
+        let Some(&(j, sb)) = b.get(&rank) else { continue };
         for thread in 0..sa.threads.len().max(sb.threads.len()) {
+            if let Some(sums) = same.of([i, j], thread, rank)? {
+                report.equal = report.equal.saturating_add(sums.equal);
+                for (all, of) in [(&mut report.failed, sums.failed), (&mut report.polls, sums.polls)] {
+                    *all = (all.0.saturating_add(of), all.1.saturating_add(of));
+                }
+                continue;
+            }
             let read = |section, of| {
                 let normal = Normal::new(section, thread, rank, of)?;
                 Some(if worlds.is_some() { normal.without_parameters() } else { normal })

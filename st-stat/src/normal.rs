@@ -202,7 +202,7 @@ fn grew(last: Option<&mut Pending>, section: &Section, row: &Row, words: &[i64])
 }
 
 /// Number of calls that an event stands for: the last word, of functions that have series.
-fn times(slots: &[Slot], words: &[i64]) -> u64 {
+pub(crate) fn times(slots: &[Slot], words: &[i64]) -> u64 {
     let series = slots.last().is_some_and(|s| s.meaning == Meaning::Times);
     let last = words.last().filter(|_| series).copied();
     last.map_or(1, saturate)

@@ -10,8 +10,12 @@ use st_model::ranks::RankSeq;
 use st_model::section::Section;
 use st_model::sites::{CallSites, Frame, Module};
 use st_model::values::{ANY_SOURCE, ANY_TAG, NONE};
-use st_stat::diff::{Report, diff};
+use st_stat::diff::{Report, diff, unlike};
 use st_stream::{Trace, WriteOptions};
+
+use crate::common::{kernel, with_slow};
+use st_kernels::{Kernel, Slow};
+use st_reduce::merge::merge;
 
 /// A rank of four that makes these calls: (function, site, words).
 fn rank(calls: &[(&str, &str, &[i64])]) -> Vec<Section> {
@@ -229,4 +233,40 @@ fn of_calls_that_look_alike_it_is_said_which_object_is_another() {
     assert!(lines[4].starts_with("call site,1,0,0,") && lines.len() == 6, "{rows}");
     assert_eq!(lines[4].matches("MPI_Comm_rank").count(), 2, "{rows}");
     assert_eq!(out.status.code(), Some(4), "{rows}");
+}
+
+/// What is told of ranks whose structure is the same is what their calls tell, however they are compared.
+#[test]
+fn equal_structures_are_compared_as_their_calls_are() {
+    let kernels = [Kernel::Stencil2d, Kernel::Workers, Kernel::Halo, Kernel::Amr, Kernel::Fft];
+    for which in kernels {
+        let slow = [Slow { rank: 1, factor: 2.0 }];
+        let a = vec![merge(kernel(which, 4, 6), false).unwrap()];
+        let b = vec![merge(with_slow(which, 4, 6, &slow), false).unwrap()];
+        let other = vec![merge(kernel(which, 4, 7), false).unwrap()];
+        // A symbol that nobody calls: what is stored is not the same any more.
+        let walked = |sections: &[Section]| {
+            let mut sections = sections.to_vec();
+            for section in &mut sections {
+                section.symbols.push(section.symbols[0]);
+                section.threads.iter_mut().for_each(|thread| thread.params.push(Vec::new()));
+            }
+            sections
+        };
+        let told = |b: &[Section]| {
+            let named = [&a[..], b].map(|s| CallSites::of(s.iter().map(|s| &s.sites)));
+            let r = diff(&a, b, Some(&named), &|_| ()).unwrap();
+            (
+                unlike(&a, b, Some(&named)).unwrap().len(),
+                (r.equal, r.different, r.failed, r.polls, r.unmatched),
+            )
+        };
+        for b in [&a, &b, &other] {
+            let (found, looked) = (told(b), told(&walked(b)));
+            assert_eq!(found.1, looked.1, "{which:?}");
+            assert_eq!(looked.0, 4, "{which:?}");
+        }
+        assert_eq!(told(&a).0, 0, "{which:?}");
+        assert_ne!(told(&other).0, 0, "{which:?}");
+    }
 }

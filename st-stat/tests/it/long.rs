@@ -7,7 +7,7 @@ use st_model::section::{Elastic, Section};
 use st_model::tree::Item;
 use st_reduce::merge::merge;
 
-use crate::common::{kernel, printed, tried, untimed};
+use crate::common::{kernel, printed, run, tried, untimed, write};
 
 /// Ten million calls of each of 64 ranks, or so.
 const TURNS: i64 = 1_000_000;
@@ -64,6 +64,17 @@ fn sums_of_a_long_run_are_those_of_a_short_one_so_many_times() {
     assert_eq!(told(&all, &[])[0]["partners_most"], 4);
 }
 
+/// Boxes are those of a short run; of a loop all turns are there.
+#[test]
+fn a_long_run_is_drawn_in_logical_time() {
+    let [one, all] = [1, TURNS].map(|turns| told(&stencil(turns), &["timeline"]));
+    assert_eq!(one.len(), all.len());
+    let calls = |of: &[Value], what: &str| {
+        of.iter().filter(|of| of["what"] == what).filter_map(|of| of["calls"].as_u64()).max().unwrap()
+    };
+    assert_eq!(calls(&all, "loop"), calls(&one, "loop") * TURNS.unsigned_abs());
+}
+
 #[test]
 fn that_nothing_is_left_by_a_long_run_is_known() {
     assert!(told(&stencil(TURNS), &["leaks"]).is_empty());
@@ -71,4 +82,14 @@ fn that_nothing_is_left_by_a_long_run_is_known() {
     let open = long(kernel(Kernel::Workers, 5, 40), TURNS);
     let refused = tried(vec![open], &["leaks", "--max-steps", STEPS]).unwrap_err();
     assert!(refused.chain().any(|e| e.to_string().contains("--max-steps")), "{refused:?}");
+}
+
+#[test]
+fn long_runs_that_do_the_same_do_not_differ() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["a.st", "b.st"].map(|name| dir.path().join(name));
+    paths.iter().for_each(|path| write(path, vec![stencil(TURNS)]));
+    let [a, b] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let text = run(&["diff", "--max-steps", STEPS, a, b]).unwrap();
+    assert!(text.contains("no difference: ") && text.contains(", 0 different"), "{text}");
 }
