@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use st_model::calls::CallId;
 use st_model::event::Event;
 
 use crate::exchanges::{Exchange, MovedRequest};
@@ -43,6 +44,19 @@ impl Call<'_> {
     }
 }
 
+/// Calls of a thread that are alike, where these are told without going through them.
+#[derive(Debug)]
+pub(crate) struct AlikeCalls {
+    pub(crate) lane: Lane,
+    /// As of a [`Call`].
+    pub(crate) site: u32,
+    pub(crate) function: CallId,
+    /// How many they are, and what all of them move.
+    pub(crate) calls: u64,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
 /// What is known when all calls have been read.
 #[derive(Debug)]
 pub(crate) struct Summary<'a> {
@@ -57,6 +71,11 @@ pub(crate) trait Format {
     /// The next call of a thread: those of all threads in the order in which they are entered or, if the format is written
     /// rank by rank, those of a rank's threads, of what is played one thread after the other.
     fn call(&mut self, call: &Call<'_>) -> Result<()>;
+
+    /// Calls that are alike, rank by rank, none of which has exact times: of formats that sum up and need none, which are handed no calls then.
+    fn alike(&mut self, _calls: &AlikeCalls) -> Result<()> {
+        Ok(())
+    }
 
     /// A call likewise that is not written, since it is not chosen.
     fn passed(&mut self, _call: &Call<'_>) -> Result<()> {

@@ -14,6 +14,7 @@ use st_model::ranklist::RankList;
 use st_model::section::Section;
 use st_model::steps::{Budget, Exceeded};
 
+use crate::alike;
 use crate::choice::Chosen;
 use crate::level::Level;
 use crate::numbering::Numbering;
@@ -51,6 +52,15 @@ impl fmt::Display for TooMany {
 
 impl Error for TooMany {}
 
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// Which calls.
+    pub(crate) selection: Selection,
+    /// Sums of them do.
+    pub(crate) sums: bool,
+}
+
 /// What is read, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
@@ -80,16 +90,21 @@ impl Input {
         &self,
         tool: &'static str,
         steps: Option<&Steps>,
-        asked: Option<&Selection>,
+        asked: Option<&Asked>,
     ) -> Result<Trace> {
-        let ranks = asked.and_then(|asked| asked.ranks.as_ref());
+        let ranks = asked.and_then(|asked| asked.selection.ranks.as_ref());
+        let sums = asked.is_some_and(|asked| asked.sums);
         let (mut sections, mut zero, mut timed) = (Vec::new(), None::<i64>, false);
         let budget = steps.map(Steps::budget);
         let mut strangers = Strangers::default();
         let whole = each_section(&self.paths, &self.stream.shown(tool, &self.talk), |_, mut section| {
             strangers.number(&mut section);
             timed |= section.has_times();
-            if budget.as_ref().is_some_and(|budget| count(budget, &section, ranks).is_err()) {
+            let taken = |budget: &Budget| match alike::moved(&section).filter(|_| sums) {
+                Some(_) => alike::count(budget, &section),
+                None => count(budget, &section, ranks),
+            };
+            if budget.as_ref().is_some_and(|budget| taken(budget).is_err()) {
                 return Ok(());
             }
             let begins = begin(&section).context("decoding")?;
@@ -99,7 +114,7 @@ impl Input {
         })?;
         budget.as_ref().map_or(Ok(()), Budget::check).map_err(|exceeded| TooMany { exceeded, timed })?;
         whole.remark(tool, &self.talk);
-        if let Some(missing) = asked.map_or(Ok(None), |asked| asked.missing(&whole.ranks))? {
+        if let Some(missing) = asked.map_or(Ok(None), |asked| asked.selection.missing(&whole.ranks))? {
             self.talk.warn(tool, missing);
         }
         let sites = self.symbols.call_sites((tool, &self.talk), sections.iter().map(|s| &s.sites));

@@ -8,6 +8,7 @@
 //!
 //! Memory: the trace as it is stored, and what is under way; not by its number of calls.
 
+mod alike;
 mod amounts;
 pub mod args;
 mod choice;

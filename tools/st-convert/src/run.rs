@@ -12,12 +12,13 @@ use st_model::project;
 use st_model::rank_times::rank_times;
 
 use crate::NAME;
+use crate::alike;
 use crate::args::Args;
 use crate::format::{Format, FormatKind, Summary};
 use crate::formats;
 use crate::groups::Groups;
 use crate::import;
-use crate::input::{Input, TooMany};
+use crate::input::{Asked, Input, TooMany};
 use crate::level::Level;
 use crate::losses::Losses;
 use crate::phases::{Handed, phases};
@@ -146,7 +147,9 @@ fn inputs(kind: &FormatKind, args: &Args) -> Vec<Input> {
 
 /// Reads a trace, and says how much of it is written.
 fn opened(kind: &FormatKind, input: &Input, args: &Args) -> Result<Trace> {
-    let (read, named) = (input.read(NAME, Some(&args.input.steps), Some(&args.selection())), input.named());
+    let sums = alike::suffices(kind, level(kind, args));
+    let asked = Asked { selection: args.selection(), sums };
+    let (read, named) = (input.read(NAME, Some(&args.input.steps), Some(&asked)), input.named());
     let mut trace = match (read, needing_times(kind, args)) {
         // More steps would not help.
         (Err(e), Some(what)) if e.downcast_ref().is_some_and(|many: &TooMany| !many.timed) => {
@@ -188,6 +191,12 @@ fn written(
         handed.losses.take_in(format.finish(&Summary { groups: &Groups::default() })?);
         tell_phases(&handed, trace, args);
         return Ok(handed.losses);
+    }
+    if alike::suffices(kind, trace.level)
+        && alike::sums(trace, &args.input.steps.budget(), &tell, format).map_err(about)?
+    {
+        drop(progress);
+        return format.finish(&Summary { groups: &Groups::default() });
     }
     let way = match (kind.by_rank || trace.level == Level::Summary, kind.whole_only) {
         (true, true) => Way::Played,

@@ -15,7 +15,7 @@ use st_model::rank_times::{RankTime, TimeSum, exact_time, rank_times};
 use st_model::values::error_class;
 
 use crate::exchanges::{Exchange, Side};
-use crate::format::{Call, Format, Summary};
+use crate::format::{AlikeCalls, Call, Format, Summary};
 use crate::groups::{Group, Groups};
 use crate::level::Level;
 use crate::losses::Losses;
@@ -150,7 +150,8 @@ impl<'a, S: Sink> Tables<'a, S> {
         if !self.trace.is_whole() {
             return Ok(exact_time(section, lane.rank)?);
         }
-        let shared = section.threads.first().is_some_and(|thread| thread.ranks.len() > 1);
+        // Without exact times nothing has been added up.
+        let shared = lane.timed > 0 && section.threads.first().is_some_and(|thread| thread.ranks.len() > 1);
         Ok(sums.time.of(section, lane.rank).filter(|_| shared))
     }
 
@@ -284,6 +285,14 @@ impl<S: Sink> Format for Tables<'_, S> {
             ],
         )?;
         Ok(())
+    }
+
+    fn alike(&mut self, calls: &AlikeCalls) -> Result<()> {
+        let sums = self.sums.entry(calls.lane.rank).or_default();
+        sums.calls = sums.calls.saturating_add(calls.calls);
+        sums.sent = sums.sent.saturating_add(calls.sent);
+        sums.received = sums.received.saturating_add(calls.received);
+        self.totals.add_alike(self.trace, calls, &mut self.sink)
     }
 
     fn message(&mut self, message: &Message, groups: &Groups) -> Result<()> {

@@ -10,12 +10,16 @@ use st_model::section::NO_SYM;
 
 use super::schema::TOTALS;
 use super::sink::{Cell, Sink, count, maybe};
-use crate::format::Call;
+use crate::format::{AlikeCalls, Call};
 use crate::trace::Trace;
 use crate::waits::{is_local, name, of_calls};
 
 /// A call site, by number, and a function.
 type At = (Option<u32>, CallId);
+
+fn at(calls: &AlikeCalls) -> At {
+    ((calls.site != u32::MAX).then_some(calls.site), calls.function)
+}
 
 /// Sums of calls.
 #[derive(Clone, Copy, Default, Debug)]
@@ -46,15 +50,15 @@ pub(super) struct Totals {
 impl Totals {
     /// Adds a call; those of a rank follow each other.
     pub(super) fn add<S: Sink>(&mut self, trace: &Trace, call: &Call<'_>, sink: &mut S) -> Result<()> {
-        if self.rank != Some(call.lane.rank) {
-            self.write(trace, sink)?;
-            self.rank = Some(call.lane.rank);
-        }
-        let site = (call.site != u32::MAX).then_some(call.site);
-        let sums = self.sums.entry((site, call.event.symbol.call)).or_default();
-        sums.calls = sums.calls.saturating_add(call.event.calls());
-        sums.sent = sums.sent.saturating_add(call.sent);
-        sums.received = sums.received.saturating_add(call.received);
+        let alike = AlikeCalls {
+            lane: call.lane,
+            site: call.site,
+            function: call.event.symbol.call,
+            calls: call.event.calls(),
+            sent: call.sent,
+            received: call.received,
+        };
+        let sums = self.counted(trace, &alike, sink)?;
         let add = |sum: &mut Option<u64>, from: i64, to: i64| {
             *sum = Some(sum.unwrap_or(0).saturating_add(saturate(to.saturating_sub(from))));
         };
@@ -63,10 +67,35 @@ impl Totals {
             return Ok(());
         };
         add(&mut sums.ns, enter, exit);
-        if let Some(last) = self.last.insert(call.at, exit) {
+        let before = self.last.insert(call.at, exit);
+        if let (Some(last), Some(sums)) = (before, self.sums.get_mut(&at(&alike))) {
             add(&mut sums.before, last, enter);
         }
         Ok(())
+    }
+
+    /// Adds calls without times; those of a rank follow each other.
+    pub(super) fn add_alike<S: Sink>(
+        &mut self,
+        trace: &Trace,
+        calls: &AlikeCalls,
+        sink: &mut S,
+    ) -> Result<()> {
+        self.counted(trace, calls, sink)?.untimed = true;
+        Ok(())
+    }
+
+    /// The sums of a call site and function, with what calls move added.
+    fn counted<S: Sink>(&mut self, trace: &Trace, calls: &AlikeCalls, sink: &mut S) -> Result<&mut Sums> {
+        if self.rank != Some(calls.lane.rank) {
+            self.write(trace, sink)?;
+            self.rank = Some(calls.lane.rank);
+        }
+        let sums = self.sums.entry(at(calls)).or_default();
+        sums.calls = sums.calls.saturating_add(calls.calls);
+        sums.sent = sums.sent.saturating_add(calls.sent);
+        sums.received = sums.received.saturating_add(calls.received);
+        Ok(sums)
     }
 
     /// Writes the last rank.

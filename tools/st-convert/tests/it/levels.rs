@@ -11,7 +11,9 @@ use st_explain::{PhasesBy, analyse_each, phases};
 use st_kernels::Kernel;
 use st_model::calls::names;
 use st_model::columns::{Chunk, ColumnWriter};
-use st_model::section::Section;
+use st_model::ints::Sealed;
+use st_model::section::{Elastic, Section};
+use st_model::tree::Item;
 use st_reduce::merge::merge;
 
 fn said(made: &Made, words: &[&str]) -> (Option<i32>, String) {
@@ -243,6 +245,45 @@ fn sums_are_those_of_sketches_where_times_end_early_or_are_not_kept() {
     assert!(has_time("0", names::MPI_Comm_rank) && has_time("1", names::MPI_Waitall));
     assert!(!has_time("0", names::MPI_Waitall) && !has_time("0", names::MPI_Finalize));
     assert!(text.contains("calls whose times are not known"), "{text}");
+}
+
+/// Without exact times sums are told by what is stored, and are those of all calls.
+#[test]
+fn sums_by_what_is_stored_are_those_of_calls() {
+    for which in [&KERNELS[..], &[Kernel::Amr, Kernel::Wavefront]].concat() {
+        // With exact times calls are gone through.
+        let [whole, merged] =
+            [true, false].map(|times| Made::of(vec![merge(kernel(which).sections, times).unwrap()]));
+        let rows = |made: &Made, words: &[&str]| {
+            let name = format!("of{}.csv", words.concat());
+            let (path, _) = made.convert(&[&["--level", "summary", "-o", &name], words].concat());
+            let names = ["rank", "function", "site", "calls", "sent_bytes", "received_bytes"];
+            let of = |rows: Vec<Row>, names: &[&str]| -> Vec<Vec<String>> {
+                rows.iter().map(|row| names.iter().map(|name| row[*name].clone()).collect()).collect()
+            };
+            let ranks = ["rank", "threads", "calls", "sent_bytes", "received_bytes"];
+            (of(csv(&path, "totals"), &names), of(csv(&path, "ranks"), &ranks))
+        };
+        for words in [&[][..], &["--ranks", "1,3"], &["--sites", names::MPI_Finalize]] {
+            let wanted = rows(&whole, words);
+            assert_eq!(rows(&merged, words), wanted, "{which:?} {words:?}");
+            assert!(!wanted.0.is_empty());
+        }
+    }
+}
+
+/// A hundred million calls: what a sum costs is what is stored.
+#[test]
+fn a_long_run_is_summed_up_in_few_steps() {
+    let mut section = merge(kernel(Kernel::Stencil2d).sections, false).unwrap();
+    let thread = &mut section.threads[0];
+    let node = thread.tree.items().iter().position(|item| matches!(item, Item::Body { .. })).unwrap();
+    thread.counts[node] = Elastic::only(Sealed::from_constant(10_000_000));
+    let made = Made::of(vec![section]);
+    let (path, _) = made.convert(&["--level", "summary", "--max-steps", "100000", "-o", "app.csv"]);
+    assert!(sum(&csv(&path, "totals"), "calls") > 100_000_000);
+    let (status, text) = said(&made, &["--max-steps", "100000", "-o", "all.csv"]);
+    assert!(status != Some(0) && text.contains("--max-steps"), "{text}");
 }
 
 /// The exact times of rank 0 end after twenty calls.
