@@ -14,7 +14,7 @@ static CLOSED: AtomicU64 = AtomicU64::new(0);
 /// The program's `dlclose`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[cfg_attr(test, expect(dead_code, reason = "a test's own process keeps its dlclose"))]
-unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
     let real = next(c"dlclose");
     if real.is_null() {

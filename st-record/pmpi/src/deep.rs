@@ -1,18 +1,19 @@
 //! Modules that the program opens with `RTLD_DEEPBIND`: they are bound to what they were linked with, past all that is preloaded. When
-//! the program next asks the dynamic linker for something, or calls MPI, what they refer to in its MPI is led to us. What their
-//! constructors call is gone by then.
+//! the program next asks the dynamic linker for something, or calls MPI, what they refer to in its MPI is led to us, and so is what they
+//! ask the dynamic linker for: Python's `ctypes`, opened like that, would look for an MPI past us, and find us. What their constructors
+//! call is gone by then.
 //!
 //! SAFETY, for the whole module: what the dynamic linker has loaded is laid out as the ELF specification says. Places are read and
 //! written only while that linker goes through its list, and so unloads nothing, and only of modules that it is done with.
 #![expect(clippy::undocumented_unsafe_blocks, reason = "one reason for the module, above")]
 
-use crate::dl::next;
+use crate::dl::{function, next};
 use crate::library::{Mode, library, mode};
 use crate::loaded_files::{base, containing};
-use crate::weak::{File, Place, ROOM, Reserved};
+use crate::weak::{File, Place, ROOM, Reserved, is_of_mpi};
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
-use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -20,7 +21,7 @@ use std::sync::{Mutex, MutexGuard};
 static OPENED: AtomicBool = AtomicBool::new(false);
 
 /// What was there before.
-static BEFORE: Mutex<Before> = Mutex::new(Before { files: Vec::new(), thread: 0 });
+static BEFORE: Mutex<Before> = Mutex::new(Before { files: Vec::new(), thread: 0, ours: |_| null() });
 
 /// What was there when a module was about to be opened.
 struct Before {
@@ -28,6 +29,7 @@ struct Before {
     files: Vec<usize>,
     /// The thread that opens it.
     thread: libc::pthread_t,
+    ours: Ours,
 }
 
 /// How often a thread looks whether another one is done with [`BEFORE`]. Not for ever: who holds it may wait for the dynamic linker, whose
@@ -44,22 +46,22 @@ fn before() -> Option<MutexGuard<'static, Before>> {
     })
 }
 
-/// What leads to this library, by name; null if it does not have it.
+/// What this library has by a name; null if it does not have it.
 type Ours = fn(&CStr) -> *const c_void;
 
 /// A module is about to be opened with the flag.
-pub(crate) fn opening() {
+pub(crate) fn opening(ours: Ours) {
     if let Some(mut before) = before() {
-        *before = Before { files: files().list, thread: unsafe { libc::pthread_self() } };
+        *before = Before { files: files().list, thread: unsafe { libc::pthread_self() }, ours };
         OPENED.store(true, Ordering::Relaxed);
     }
 }
 
 /// Leads to us what has been opened like that.
 #[inline]
-pub(crate) fn settle(ours: Ours) {
+pub(crate) fn settle() {
     if OPENED.load(Ordering::Relaxed) {
-        lead(ours);
+        lead();
     }
 }
 
@@ -91,7 +93,7 @@ fn files() -> Files {
 }
 
 #[cold]
-fn lead(ours: Ours) {
+fn lead() {
     let Some(before) = before() else { return };
     let mut found = files();
     let all = loop {
@@ -108,7 +110,7 @@ fn lead(ours: Ours) {
     if !new.is_empty() || before.thread == unsafe { libc::pthread_self() } {
         OPENED.store(false, Ordering::Relaxed);
     }
-    if new.is_empty() || !matches!(mode(), Mode::Record) {
+    if new.is_empty() {
         return;
     }
     let mut search =
@@ -123,7 +125,7 @@ fn lead(ours: Ours) {
         }
     };
     search.changes =
-        places.into_iter().filter_map(|(file, place, now)| change(file, place, now, ours)).collect();
+        places.into_iter().filter_map(|(file, place, now)| change(file, place, now, before.ours)).collect();
     unsafe { libc::dl_iterate_phdr(Some(write), (&raw mut search).cast()) };
 }
 
@@ -133,7 +135,7 @@ struct Search {
     files: Vec<usize>,
     /// As in [`Files`]: where one was that is gone there may be another one.
     unloaded: u64,
-    /// References to functions of MPI: the file, the place, and what it holds.
+    /// References: the file, the place, and what it holds.
     found: Reserved<(usize, Place, usize)>,
     changes: Vec<Change>,
 }
@@ -147,7 +149,25 @@ struct Change {
     to: usize,
 }
 
-/// Finds what a file refers to of MPI.
+/// The functions of the dynamic linker that are led to us.
+const OF_LINKER: [&CStr; 3] = [c"dlsym", c"dlopen", c"dlclose"];
+
+/// Whether what has this name may be led to us.
+fn is_led(name: &CStr) -> bool {
+    is_of_mpi(name) || OF_LINKER.contains(&name)
+}
+
+/// Whether this is what our function of this name leads on to. What stands in front of it must come by it.
+fn is_next(name: &CStr, theirs: *const c_void) -> bool {
+    let next = next(name);
+    if !is_of_mpi(name) {
+        return theirs == next || theirs.addr() == function();
+    }
+    let holds = || library().is_some_and(|library| library.holds(theirs));
+    (next.is_null() || next == theirs) && matches!(mode(), Mode::Record) && holds()
+}
+
+/// Finds what a file refers to.
 unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     if info.dlpi_subs != search.unloaded {
@@ -157,33 +177,28 @@ unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, search: *mut 
     let Some(dynamic) = file.dynamic().filter(|at| search.files.contains(at)) else { return 0 };
     let (module, closed, found) = (unsafe { file.module() }, file.closed(), &mut search.found);
     if let Some(module) = module {
-        module.references(None, |at, name| {
+        module.references_to(is_led, |at, name| {
             found.push((dynamic, Place { at, name, closed: closed.clone() }, unsafe { *at }));
         });
     }
     0
 }
 
-/// What becomes of a place that holds an address now: nothing unless it leads to the program's MPI, or will when it is first used.
+/// What becomes of a place that holds an address now: nothing unless it leads to what we lead on to, or will when it is first used.
 fn change(file: usize, place: Place, now: usize, ours: Ours) -> Option<Change> {
     let Place { at, name, closed } = place;
-    let (library, to) = (library()?, ours(name));
-    let address = with_exposed_provenance::<c_void>(now);
-    let theirs = if library.holds(address) {
-        address
-    } else if now != 0 && base(address) == base(at.cast_const().cast()) {
+    let to = ours(name);
+    if to.is_null() || now == 0 || now == to.addr() {
+        return None;
+    }
+    let mut theirs = with_exposed_provenance::<c_void>(now);
+    if base(theirs) == base(at.cast_const().cast()) {
         // It is bound by its first call.
         let its = containing(at.cast_const().cast())?;
-        let theirs = its.symbol_in_scope(name);
+        theirs = its.symbol_in_scope(name);
         its.release();
-        theirs
-    } else {
-        return None;
-    };
-    let next = next(name);
-    // What stands in front of an MPI must come by it.
-    let leads = !to.is_null() && (next.is_null() || next == theirs) && library.holds(theirs);
-    leads.then(|| Change { file, at, closed, from: now, to: to.expose_provenance() })
+    }
+    is_next(name, theirs).then(|| Change { file, at, closed, from: now, to: to.expose_provenance() })
 }
 
 /// Makes what is to be changed in a file.

@@ -81,7 +81,7 @@ extern "C" fn enter(i: usize, caller: usize) -> *const c_void {
     let name = name(i);
     let mode = library::mode();
     weak::withdraw();
-    deep::settle(symbol);
+    deep::settle();
     let (to, lasting) = match &mode {
         Mode::Record => (wrapper(i), true),
         Mode::Pass => (std::ptr::null(), true),

@@ -72,9 +72,9 @@ unsafe extern "C" fn dlopen() {
 #[cfg_attr(test, expect(dead_code, reason = "a test's own process keeps its dlopen"))]
 extern "C" fn opening(flags: c_int) -> usize {
     static REAL: AtomicUsize = AtomicUsize::new(0);
-    deep::settle(jumps::symbol);
+    deep::settle();
     if flags & libc::RTLD_DEEPBIND != 0 {
-        deep::opening();
+        deep::opening(ours);
         // What comes after it is led to us before any call of MPI's goes on.
         jumps::renew();
     }
@@ -82,6 +82,18 @@ extern "C" fn opening(flags: c_int) -> usize {
         REAL.store(next(c"dlopen").expose_provenance(), Ordering::Relaxed);
     }
     REAL.load(Ordering::Relaxed)
+}
+
+/// What we have by a name; null if we do not have it.
+fn ours(name: &CStr) -> *const c_void {
+    #[cfg(not(test))]
+    match name.to_bytes() {
+        b"dlsym" => return dlsym as *const c_void,
+        b"dlopen" => return dlopen as *const c_void,
+        b"dlclose" => return crate::closed::dlclose as *const c_void,
+        _ => {}
+    }
+    jumps::symbol(name)
 }
 
 /// The answer to the program's question, asked by code at `caller`.
@@ -93,7 +105,7 @@ extern "C" fn answer(handle: *mut c_void, name: *const c_char, caller: usize) ->
     }
     let name = unsafe { CStr::from_ptr(name) };
     let of_mpi = is_of_mpi(name);
-    deep::settle(jumps::symbol);
+    deep::settle();
     // A sanitizer's runtime asks everybody for the functions that it stands before, and is not ready to be called: nothing is done then.
     if of_mpi || handle != libc::RTLD_DEFAULT {
         withdraw();

@@ -291,19 +291,17 @@ impl Module {
         Some(unsafe { &*first.wrapping_add(i) })
     }
 
-    /// The name of MPI's that a symbol of this binding, if one is given, stands for without defining it.
-    fn undefined_name(&self, symbol: &libc::Elf64_Sym, binding: Option<u8>) -> Option<&'static CStr> {
-        if binding.is_some_and(|binding| symbol.st_info >> 4 != binding) || symbol.st_shndx != SHN_UNDEF.0 {
-            return None;
-        }
+    /// The name that a symbol stands for without defining it.
+    fn undefined_name(&self, symbol: &libc::Elf64_Sym) -> Option<&'static CStr> {
         let text = self.table(DT_STRTAB.0)? + saturate::<usize>(symbol.st_name);
-        let name = unsafe { CStr::from_ptr(with_exposed_provenance::<c_char>(text)) };
-        is_of_mpi(name).then_some(name)
+        let name = || unsafe { CStr::from_ptr(with_exposed_provenance::<c_char>(text)) };
+        (symbol.st_shndx == SHN_UNDEF.0).then(name)
     }
 
     /// The name of MPI's that a symbol asks for.
     fn asked(&self, symbol: &libc::Elf64_Sym) -> Option<&'static CStr> {
-        self.undefined_name(symbol, Some(STB_WEAK.0))
+        let is_weak = symbol.st_info >> 4 == STB_WEAK.0;
+        self.undefined_name(symbol).filter(|name| is_weak && is_of_mpi(name))
     }
 
     /// How many symbols may be undefined: they are before those of the hash table.
@@ -319,15 +317,28 @@ impl Module {
 
     /// Adds the places of references that lead to us.
     fn places(&self, ours: &Range<usize>, closed: &Range<usize>, found: &mut Reserved<Place>) {
-        self.references(Some(STB_WEAK.0), |at, name| {
-            if ours.contains(&unsafe { *at }) {
+        self.references(|at, symbol| {
+            if let Some(name) = self.asked(symbol).filter(|_| ours.contains(&unsafe { *at })) {
                 found.push(Place { at, name, closed: closed.clone() });
             }
         });
     }
 
-    /// Goes through the places of undefined references to names of MPI, of one binding or of any.
-    pub(crate) fn references(&self, binding: Option<u8>, mut each: impl FnMut(*mut usize, &'static CStr)) {
+    /// Goes through the places of references to what has a name that one of these is, and is defined elsewhere.
+    pub(crate) fn references_to(
+        &self,
+        names: impl Fn(&CStr) -> bool,
+        mut each: impl FnMut(*mut usize, &'static CStr),
+    ) {
+        self.references(|at, symbol| {
+            if let Some(name) = self.undefined_name(symbol).filter(|name| names(name)) {
+                each(at, name);
+            }
+        });
+    }
+
+    /// Goes through the places that hold addresses of symbols.
+    fn references(&self, mut each: impl FnMut(*mut usize, &libc::Elf64_Sym)) {
         for (table, length) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
             let Some(first) = self.table(table.0) else { continue };
             let n = self.value(length.0) / size_of::<Relocation>();
@@ -337,9 +348,8 @@ impl Module {
                 if symbol == 0 || !of_address.contains(&kind) {
                     continue;
                 }
-                let symbol = self.symbol(saturate(symbol));
-                if let Some(name) = symbol.and_then(|symbol| self.undefined_name(symbol, binding)) {
-                    each(with_exposed_provenance_mut(self.base.wrapping_add(relocation.offset)), name);
+                if let Some(symbol) = self.symbol(saturate(symbol)) {
+                    each(with_exposed_provenance_mut(self.base.wrapping_add(relocation.offset)), symbol);
                 }
             }
         }
