@@ -13,7 +13,7 @@ use crate::loaded_files::{base, containing};
 use crate::weak::{File, Place, ROOM, Reserved, is_of_mpi};
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
-use std::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard};
 static OPENED: AtomicBool = AtomicBool::new(false);
 
 /// What was there before.
-static BEFORE: Mutex<Before> = Mutex::new(Before { files: Vec::new(), thread: 0, ours: |_| null() });
+static BEFORE: Mutex<Before> = Mutex::new(Before { files: Vec::new(), thread: 0, ours: |_| None });
 
 /// What was there when a module was about to be opened.
 struct Before {
@@ -46,8 +46,8 @@ fn before() -> Option<MutexGuard<'static, Before>> {
     })
 }
 
-/// What this library has by a name; null if it does not have it.
-type Ours = fn(&CStr) -> *const c_void;
+/// What this library has by a name, with that name as it has it itself: what modules call it is gone with them. Allocates nothing.
+type Ours = fn(&CStr) -> Option<(&'static CStr, *const c_void)>;
 
 /// A module is about to be opened with the flag.
 pub(crate) fn opening(ours: Ours) {
@@ -113,8 +113,13 @@ fn lead() {
     if new.is_empty() {
         return;
     }
-    let mut search =
-        Search { files: new, unloaded: all.unloaded, found: Reserved::new(0), changes: Vec::new() };
+    let mut search = Search {
+        files: new,
+        unloaded: all.unloaded,
+        found: Reserved::new(0),
+        ours: before.ours,
+        changes: Vec::new(),
+    };
     let mut room = ROOM;
     let places = loop {
         search.found = Reserved::new(room);
@@ -124,8 +129,7 @@ fn lead() {
             None => room *= 2,
         }
     };
-    search.changes =
-        places.into_iter().filter_map(|(file, place, now)| change(file, place, now, before.ours)).collect();
+    search.changes = places.into_iter().filter_map(change).collect();
     unsafe { libc::dl_iterate_phdr(Some(write), (&raw mut search).cast()) };
 }
 
@@ -136,7 +140,8 @@ struct Search {
     /// As in [`Files`]: where one was that is gone there may be another one.
     unloaded: u64,
     /// References: the file, the place, and what it holds.
-    found: Reserved<(usize, Place, usize)>,
+    found: Reserved<(usize, Place, usize, *const c_void)>,
+    ours: Ours,
     changes: Vec<Change>,
 }
 
@@ -171,24 +176,27 @@ fn is_next(name: &CStr, theirs: *const c_void) -> bool {
 unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     if info.dlpi_subs != search.unloaded {
+        // Next time.
+        OPENED.store(true, Ordering::Relaxed);
         return 1;
     }
     let file = unsafe { File::new(info) };
     let Some(dynamic) = file.dynamic().filter(|at| search.files.contains(at)) else { return 0 };
-    let (module, closed, found) = (unsafe { file.module() }, file.closed(), &mut search.found);
-    if let Some(module) = module {
+    let (closed, ours, found) = (file.closed(), search.ours, &mut search.found);
+    if let Some(module) = unsafe { file.module() } {
         module.references_to(is_led, |at, name| {
-            found.push((dynamic, Place { at, name, closed: closed.clone() }, unsafe { *at }));
+            if let Some((name, to)) = ours(name) {
+                found.push((dynamic, Place { at, name, closed: closed.clone() }, unsafe { *at }, to));
+            }
         });
     }
     0
 }
 
 /// What becomes of a place that holds an address now: nothing unless it leads to what we lead on to, or will when it is first used.
-fn change(file: usize, place: Place, now: usize, ours: Ours) -> Option<Change> {
+fn change((file, place, now, to): (usize, Place, usize, *const c_void)) -> Option<Change> {
     let Place { at, name, closed } = place;
-    let to = ours(name);
-    if to.is_null() || now == 0 || now == to.addr() {
+    if now == 0 || now == to.addr() {
         return None;
     }
     let mut theirs = with_exposed_provenance::<c_void>(now);
@@ -205,6 +213,8 @@ fn change(file: usize, place: Place, now: usize, ours: Ours) -> Option<Change> {
 unsafe extern "C" fn write(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     if info.dlpi_subs != search.unloaded {
+        // Next time.
+        OPENED.store(true, Ordering::Relaxed);
         return 1;
     }
     let Some(dynamic) = unsafe { File::new(info) }.dynamic() else { return 0 };

@@ -120,6 +120,11 @@ fn name(i: usize) -> &'static CStr {
 
 /// The symbol of this name; null if there is none.
 pub(crate) fn symbol(name: &CStr) -> *const c_void {
-    let number = (0..M).find(|i| self::name(*i) == name);
-    number.map_or(std::ptr::null(), |i| exports::SYMBOLS[i] as *const c_void)
+    named(name).map_or(std::ptr::null(), |(_, symbol)| symbol)
+}
+
+/// The same, with the name as we have it.
+pub(crate) fn named(name: &CStr) -> Option<(&'static CStr, *const c_void)> {
+    let number = (0..M).find(|i| self::name(*i) == name)?;
+    Some((self::name(number), exports::SYMBOLS[number] as *const c_void))
 }

@@ -84,16 +84,16 @@ extern "C" fn opening(flags: c_int) -> usize {
     REAL.load(Ordering::Relaxed)
 }
 
-/// What we have by a name; null if we do not have it.
-fn ours(name: &CStr) -> *const c_void {
+/// What we have by a name, with that name.
+fn ours(name: &CStr) -> Option<(&'static CStr, *const c_void)> {
     #[cfg(not(test))]
     match name.to_bytes() {
-        b"dlsym" => return dlsym as *const c_void,
-        b"dlopen" => return dlopen as *const c_void,
-        b"dlclose" => return crate::closed::dlclose as *const c_void,
+        b"dlsym" => return Some((c"dlsym", dlsym as *const c_void)),
+        b"dlopen" => return Some((c"dlopen", dlopen as *const c_void)),
+        b"dlclose" => return Some((c"dlclose", crate::closed::dlclose as *const c_void)),
         _ => {}
     }
-    jumps::symbol(name)
+    jumps::named(name)
 }
 
 /// The answer to the program's question, asked by code at `caller`.
