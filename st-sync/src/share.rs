@@ -110,7 +110,8 @@ impl Share {
         if let Some(job) = &mut team.job {
             roll = Roll::of_all(*job, &roll)?;
         }
-        let whole = self.files.first().map(|file| file.whole.clone()).unwrap_or_default();
+        let mut whole = self.files.first().map(|file| file.whole.clone()).unwrap_or_default();
+        roll.name_programs(&mut whole.header);
         Ok(Whole { complete, ranks: roll.ranks().clone(), doubt: roll.doubt().to_owned(), ..whole })
     }
 }

@@ -92,6 +92,8 @@ pub struct Roll {
     ranks: RankList,
     /// What may be wrong, and is not refused; empty if nothing is.
     doubt: String,
+    /// The programs of all streams, and their arguments, as on a launcher's command line; only these are set.
+    programs: Option<Header>,
 }
 
 impl Roll {
@@ -101,7 +103,22 @@ impl Roll {
     ///
     /// If it is of another run than the first one.
     pub fn stream(&mut self, name: &Arc<str>, header: &Header) -> Result<()> {
-        self.begin(name, Run::of(header))
+        self.begin(name, Run::of(header))?;
+        self.runs(&header.program, &header.args);
+        Ok(())
+    }
+
+    fn runs(&mut self, program: &str, args: &[String]) {
+        let only = || Header { program: program.to_owned(), args: args.to_vec(), ..Header::default() };
+        self.programs.get_or_insert_with(only).add_programs(program, args);
+    }
+
+    /// Makes the header of one stream name the programs of all.
+    pub fn name_programs(&self, header: &mut Header) {
+        // A process that has none of the streams knows none.
+        if let Some(all) = self.programs.as_ref().filter(|_| !header.program.is_empty()) {
+            header.add_programs(&all.program, &all.args);
+        }
     }
 
     fn begin(&mut self, name: &Arc<str>, run: Run) -> Result<()> {
@@ -187,6 +204,9 @@ impl Roll {
                 .for_each(|t| text(&mut out, t));
             [run.world.into(), run.started].iter().for_each(|n| varint::put_u64(&mut out, *n));
         }
+        let programs = self.programs.iter().flat_map(|all| std::iter::once(&all.program).chain(&all.args));
+        number(&mut out, programs.clone().count());
+        programs.for_each(|word| text(&mut out, word));
         text(&mut out, &self.doubt);
         number(&mut out, self.held.len());
         for (name, ranks) in &self.held {
@@ -212,6 +232,10 @@ impl Roll {
             let (name, id, mpi, command) = (text(src)?, text(src)?, text(src)?, text(src)?);
             let (world, started) = (u32::try_from(number(src)?).map_err(|_| Gone)?, number(src)?);
             self.begin(&name.into(), Run { id, world, mpi, command, started })?;
+        }
+        let words = (0..number(src)?).map(|_| text(src)).collect::<Result<Vec<_>, Gone>>()?;
+        if let Some((program, args)) = words.split_first() {
+            self.runs(program, args);
         }
         let doubt = text(src)?;
         if self.doubt.is_empty() {
@@ -273,7 +297,7 @@ mod tests {
             let mut all = Roll::default();
             all.join(&first.pack())?;
             all.join(&second.pack())?;
-            assert_eq!(all.ranks(), whole.ranks());
+            assert_eq!((all.ranks(), &all.programs), (whole.ranks(), &whole.programs));
             Ok(())
         });
         assert_eq!(shared.map_err(|e| e.to_string()), alone);
@@ -303,7 +327,12 @@ mod tests {
         assert_eq!(other(header(8, "app", 1000)), "8 ranks, not 4 ranks");
         assert_eq!(other(header(4, "app", 2000)), "started 1000.000 s apart");
         assert_eq!(other(header(4, "cfd", 1060)), "cfd, not app");
-        // Several programs may be one job.
+        // Several programs may be one job, and are named as one.
+        let (mut all, [first, second]) = (Roll::default(), ["app", "cfd"].map(|p| header(4, p, 1000)));
+        [&first, &second, &first].iter().for_each(|of| all.stream(&"a.st".into(), of).unwrap());
+        let mut named = first;
+        all.name_programs(&mut named);
+        assert_eq!(named.command(), "app : cfd");
         assert_eq!(other(header(4, "cfd", 1001)), "");
         assert_eq!(other(header(4, "app", 1060)), "");
         // Whose identities are known need no guess.

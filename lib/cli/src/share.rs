@@ -86,13 +86,13 @@ impl Share {
             level: o.reader.level(),
             ..Whole::default()
         };
-        let whole = opened.first().map(facts).unwrap_or_default();
+        let mut whole = opened.first().map(facts).unwrap_or_default();
         let mut roll = Roll::default();
         let begun = paths[mine.clone()].iter().zip(&opened);
         let begun = begun.map(|(path, o)| roll.stream(&named_as(path), o.reader.header()));
         let begun = begun.collect::<Result<()>>();
         transport::agree(job, begun)?;
-        Roll::of_all(job, &roll)?;
+        Roll::of_all(job, &roll)?.name_programs(&mut whole.header);
         let sections: usize = opened.iter().map(|o| o.sections).sum();
         let mut counts = vec![sections];
         if files {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Debug, Default)]
 #[must_use = "say what is missing: `Whole::remark`"]
 pub struct Whole {
-    /// Facts of the run, from the first stream.
+    /// Facts of the run, from the first stream; the programs of all, once all have been read.
     pub header: Header,
     /// The tools that made it, from the first stream.
     pub provenance: Vec<Step>,
@@ -175,6 +175,7 @@ pub fn each_stored_of(
     }
     whole.ranks = roll.ranks().clone();
     roll.doubt().clone_into(&mut whole.doubt);
+    roll.name_programs(&mut whole.header);
     Ok(whole.of_all())
 }
 

@@ -158,26 +158,31 @@ impl Header {
         Self { started: self.started, allowed: self.allowed.clone(), ..other.clone() } == *self
     }
 
+    /// Adds the programs of others of the job, as they stand on a command line, to those that are there.
+    pub fn add_programs(&mut self, program: &str, args: &[String]) {
+        let words: Vec<&str> = std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
+        for words in words.split(|word| *word == ":") {
+            let Some(program) = words.first() else { continue };
+            let follows = |pair: &[String]| pair[0] == ":" && pair[1] == **program;
+            if self.program != **program && !self.args.windows(2).any(follows) {
+                self.args.extend([":"].iter().chain(words).map(|word| (*word).to_owned()));
+            }
+        }
+    }
+
     /// The header of a job, from those of its ranks in their order: the first one's, with all bindings, the time of the
     /// earliest, all processors, and all programs, as on a launcher's command line. `None` of none.
     pub fn of_job(ranks: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut whole: Option<Self> = None;
-        let mut programs = Vec::new();
         for mine in ranks {
             let whole = whole.get_or_insert_with(|| mine.clone());
             whole.join(&mine);
-            for b in mine.bindings {
-                if !whole.bindings.contains(&b) {
-                    whole.bindings.push(b);
+            for b in &mine.bindings {
+                if !whole.bindings.contains(b) {
+                    whole.bindings.push(b.clone());
                 }
             }
-            if !programs.contains(&mine.program) {
-                if !programs.is_empty() {
-                    whole.args.extend([":".to_owned(), mine.program.clone()]);
-                    whole.args.extend(mine.args);
-                }
-                programs.push(mine.program);
-            }
+            whole.add_programs(&mine.program, &mine.args);
         }
         if let Some(whole) = &mut whole {
             for list in std::mem::take(&mut whole.allowed).into_values() {
@@ -305,6 +310,9 @@ mod tests {
         let ranks = [of("a", "1", 5, "c"), of("b", "2", 3, "mpif.h"), of("a", "1", 4, "c")];
         let whole = Header::of_job(ranks).unwrap();
         assert_eq!((whole.program.as_str(), whole.started), ("a", 3));
+        // Parts of it may have been joined before.
+        let parts = [of("a", "1", 5, "c"), whole.clone(), of("b", "2", 3, "c"), whole.clone()];
+        assert_eq!(Header::of_job(parts).unwrap().args, whole.args);
         assert_eq!((whole.args.join(" "), whole.bindings.join(" ")), ("1 : b 2".into(), "c mpif.h".into()));
     }
 }
