@@ -139,10 +139,18 @@ struct Search {
     files: Vec<usize>,
     /// As in [`Files`]: where one was that is gone there may be another one.
     unloaded: u64,
-    /// References: the file, the place, and what it holds.
-    found: Reserved<(usize, Place, usize, *const c_void)>,
+    found: Reserved<Reference>,
     ours: Ours,
     changes: Vec<Change>,
+}
+
+/// A place of a file that refers to a function that we have, too.
+struct Reference {
+    file: usize,
+    place: Place,
+    /// What it holds.
+    now: usize,
+    ours: *const c_void,
 }
 
 /// A place that is to lead to us.
@@ -185,8 +193,9 @@ unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, search: *mut 
     let (closed, ours, found) = (file.closed(), search.ours, &mut search.found);
     if let Some(module) = unsafe { file.module() } {
         module.references_to(is_led, |at, name| {
-            if let Some((name, to)) = ours(name) {
-                found.push((dynamic, Place { at, name, closed: closed.clone() }, unsafe { *at }, to));
+            if let Some((name, ours)) = ours(name) {
+                let place = Place { at, name, closed: closed.clone() };
+                found.push(Reference { file: dynamic, place, now: unsafe { *at }, ours });
             }
         });
     }
@@ -194,9 +203,9 @@ unsafe extern "C" fn find(info: *mut libc::dl_phdr_info, _: usize, search: *mut 
 }
 
 /// What becomes of a place that holds an address now: nothing unless it leads to what we lead on to, or will when it is first used.
-fn change((file, place, now, to): (usize, Place, usize, *const c_void)) -> Option<Change> {
-    let Place { at, name, closed } = place;
-    if now == 0 || now == to.addr() {
+fn change(reference: Reference) -> Option<Change> {
+    let Reference { file, place: Place { at, name, closed }, now, ours } = reference;
+    if now == 0 || now == ours.addr() {
         return None;
     }
     let mut theirs = with_exposed_provenance::<c_void>(now);
@@ -206,7 +215,7 @@ fn change((file, place, now, to): (usize, Place, usize, *const c_void)) -> Optio
         theirs = its.symbol_in_scope(name);
         its.release();
     }
-    is_next(name, theirs).then(|| Change { file, at, closed, from: now, to: to.expose_provenance() })
+    is_next(name, theirs).then(|| Change { file, at, closed, from: now, to: ours.expose_provenance() })
 }
 
 /// Makes what is to be changed in a file.

@@ -13,6 +13,7 @@ use crate::local::Local;
 use crate::real::{self, UNKNOWN};
 use foldhash::fast::FixedState;
 use st_model::calls::{CallId, CallTable, FIRST_UNKNOWN};
+use st_model::num::Exact as _;
 use st_unwind::{Registers, Unwinder};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -111,7 +112,7 @@ pub(crate) unsafe fn count(local: &Local, function: u16, registers: Registers) {
         let Known { unwinder, callers, files, .. } = known;
         let mut whose = Caller::Library;
         let passed = |address: u64| {
-            whose = caller(callers, files, usize::try_from(address).unwrap_or(0));
+            whose = caller(callers, files, address.to_usize());
             whose == Caller::Layer
         };
         // SAFETY: the caller's promise.
