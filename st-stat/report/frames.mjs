@@ -67,7 +67,7 @@ export async function frames(page) {
     await page.evaluate(({ by, window, rows }) => {
       timelineView.rowsBy(by);
       timelineView.show(timelineView.whole(window));
-      timelineView.rows(rows, 0.3);
+      timelineView.fewer(rows, 0.3);
     }, view);
     const one = await measured(page, "timelineView", view.name);
     if (one.ms === Infinity) return one;

@@ -5,6 +5,7 @@ import { LogicalTime, column } from "./data";
 import { button, colour, el, fit } from "./dom";
 import { count, duration, percent } from "./format";
 import { LEFT, TOP } from "./frame";
+import { Moved, Part } from "./moved";
 
 /** A loop or a call. Begin and width are ns, or calls where no times are known. */
 export interface Box {
@@ -30,14 +31,6 @@ export interface Row {
   /** How deep loops are. */
   depth: number;
   wide: number;
-}
-
-/** What is seen: from where to where, and which rows. */
-export interface Part {
-  from: number;
-  to: number;
-  first: number;
-  last: number;
 }
 
 export interface Options {
@@ -85,15 +78,13 @@ export function layout({ boxes: table, timed }: LogicalTime): Row[] {
 
 const times = (turns: number): string => (Number.isInteger(turns) ? `×${count(turns)}` : `×${turns.toFixed(2)}`);
 
-export class LogicalView {
+export class LogicalView extends Moved<Part> {
   readonly root = el("div", { class: "logical" });
-  readonly canvas = el("canvas", { tabindex: "0", role: "img" });
   readonly rows: Row[];
   private readonly wide: number;
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a loop or a call.");
   private readonly said = el("p", { class: "note", role: "status" });
-  private seen: Part;
-  private waiting = false;
+  protected seen: Part;
   /** The loop that was gone to last. */
   private gone: Box | undefined;
   private pointer: { x: number; y: number } | undefined;
@@ -102,6 +93,7 @@ export class LogicalView {
     private readonly data: LogicalTime,
     private readonly options: Options,
   ) {
+    super();
     this.rows = layout(data);
     this.wide = Math.max(1, ...this.rows.map((row) => row.wide));
     this.seen = this.whole;
@@ -119,10 +111,6 @@ export class LogicalView {
     return { from: 0, to: this.wide, first: 0, last: this.options.small ? this.rows.length : Math.min(rows, this.rows.length) };
   }
 
-  get view(): Part {
-    return this.seen;
-  }
-
   show({ from, to, first, last }: Part): void {
     const long = Math.min(Math.max(to - from, this.wide / 1e9), this.wide);
     const high = Math.min(Math.max(last - first, 1), this.rows.length);
@@ -130,24 +118,6 @@ export class LogicalView {
     this.seen = { from: left, to: left + long, first: top, last: top + high };
     this.draw();
     this.options.changed?.(this.seen);
-  }
-
-  zoom(by: number, around = 0.5): void {
-    const { from, to } = this.seen;
-    const at = from + (to - from) * around;
-    this.show({ ...this.seen, from: at - (at - from) * by, to: at + (to - at) * by });
-  }
-
-  fewer(by: number, around = 0.5): void {
-    const { first, last } = this.seen;
-    const at = first + (last - first) * around;
-    this.show({ ...this.seen, first: at - (at - first) * by, last: at + (last - at) * by });
-  }
-
-  pan(part: number, rows = 0): void {
-    const { from, to, first, last } = this.seen;
-    const [x, y] = [(to - from) * part, (last - first) * rows];
-    this.show({ from: from + x, to: to + x, first: first + y, last: last + y });
   }
 
   /** Shows the next or last loop of the uppermost row that is seen, from the first on. */
@@ -165,16 +135,6 @@ export class LogicalView {
     this.about.textContent = this.tell(box);
   }
 
-  draw(): void {
-    if (document.documentElement.classList.contains("printing")) return this.paint();
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      if (this.canvas.isConnected && this.canvas.offsetParent !== null) this.paint();
-    });
-  }
-
   /** Where a row's loops are, and where its calls, which stand below all loops: heights in CSS pixels. */
   private place(row: number, height: number): { top: number; calls: number; bottom: number; band: number } {
     const each = (height - TOP) / (this.seen.last - this.seen.first);
@@ -184,7 +144,7 @@ export class LogicalView {
     return { top, calls: top + band * depth, bottom: top + inner, band };
   }
 
-  private paint(): void {
+  protected paint(): void {
     const { width, height, scale } = fit(this.canvas, this.options.height());
     const context = this.canvas.getContext("2d");
     if (!context) return;

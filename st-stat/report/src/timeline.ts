@@ -6,6 +6,7 @@ import { colour, el, fit } from "./dom";
 import { paintCalls, paintSums } from "./fill";
 import { count, duration, moment } from "./format";
 import { Frame, LEFT, Lines, Seen, TOP, across, alone, axes, details, down as downTo, marks, over, rulerLines } from "./frame";
+import { Moved } from "./moved";
 import { COLOURS, Painter } from "./paint";
 import { Path, path, pathLine, stayAt } from "./path";
 import { By, ONE, Rows, allRows, rankRows } from "./rows";
@@ -35,9 +36,8 @@ export interface Options {
   bands?: Band[];
 }
 
-export class TimelineView {
+export class TimelineView extends Moved<Seen> {
   readonly root = el("div", { class: "timeline" });
-  readonly canvas = el("canvas", { tabindex: "0" });
   private readonly all: Rows[];
   private shownRows: Rows;
   /** Rows of fewer ranks each, for who looks at few of them: made when that is first done. */
@@ -58,10 +58,9 @@ export class TimelineView {
   private readonly scenes: (Scene | undefined)[];
   private readonly said = el("p", { class: "note", role: "status" });
   private readonly about = el("div", { class: "about", "aria-live": "polite" }, "Point at a call or a rank.");
-  private seen: Seen;
+  protected seen: Seen;
   private painter: Painter | undefined;
   private aloneIn: Painter | undefined;
-  private waiting = false;
   /** The iteration that was gone to last, and what was seen then. */
   private gone: { i: number; from: number; to: number } | undefined;
   private pointers = new Map<number, { x: number; y: number }>();
@@ -71,6 +70,7 @@ export class TimelineView {
     readonly data: Timeline,
     private readonly options: Options,
   ) {
+    super();
     this.all = allRows(data);
     this.shownRows = this.all[0];
     this.path = path(data);
@@ -80,7 +80,6 @@ export class TimelineView {
     this.scenes = data.windows.map(() => undefined);
     this.seen = this.whole(null);
     const what = `timeline of ${this.shownRows.count} ranks over ${duration(data.run_ns)}`;
-    this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", what);
     this.root.append(this.legend(), this.canvas, this.said);
     if (!options.small) this.root.append(this.about);
@@ -107,11 +106,6 @@ export class TimelineView {
     return { window, from: of?.from_ns ?? 0, to: of?.to_ns ?? this.data.run_ns, first: 0, last: rows };
   }
 
-  get view(): Seen {
-    return this.seen;
-  }
-
-  /** Shows what is asked for, as far as it is there. */
   show(seen: Seen): void {
     const window = seen.window !== null && seen.window < this.data.windows.length ? seen.window : null;
     const whole = this.whole(window);
@@ -123,36 +117,6 @@ export class TimelineView {
     this.seen = { window, from, to: from + long, first, last: first + high };
     this.draw();
     this.options.changed?.(this.seen);
-  }
-
-  zoom(by: number, around = 0.5): void {
-    const { from, to } = this.seen;
-    const at = from + (to - from) * around;
-    this.show({ ...this.seen, from: at - (at - from) * by, to: at + (to - at) * by });
-  }
-
-  rows(by: number, around = 0.5): void {
-    const { first, last } = this.seen;
-    const at = first + (last - first) * around;
-    this.show({ ...this.seen, first: at - (at - first) * by, last: at + (last - at) * by });
-  }
-
-  pan(part: number, rows = 0): void {
-    const { from, to, first, last } = this.seen;
-    const [t, r] = [(to - from) * part, (last - first) * rows];
-    this.show({ ...this.seen, from: from + t, to: to + t, first: first + r, last: last + r });
-  }
-
-  /** Draws in the next frame. */
-  draw(): void {
-    // A printer does not wait for the next frame.
-    if (document.documentElement.classList.contains("printing")) return this.paint();
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      if (this.canvas.isConnected && this.canvas.offsetParent !== null) this.paint();
-    });
   }
 
   private scene(window: number): Scene {
@@ -207,7 +171,7 @@ export class TimelineView {
     this.show({ ...this.whole(null), from, to });
   }
 
-  paint(): void {
+  protected paint(): void {
     const { width, height, scale } = fit(this.canvas, this.options.height() + (this.options.small ? this.alone : 0));
     const context = this.canvas.getContext("2d");
     if (!context) return;
@@ -365,7 +329,7 @@ export class TimelineView {
         const { x, y } = inside(e);
         const by = Math.exp(Math.max(-200, Math.min(200, e.deltaY)) / 400);
         if (e.shiftKey) this.pan((e.deltaY || e.deltaX) / 800);
-        else if (e.ctrlKey || e.altKey) this.rows(by, y);
+        else if (e.ctrlKey || e.altKey) this.fewer(by, y);
         else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) this.pan(e.deltaX / 800);
         else this.zoom(by, Math.max(0, x));
       },
@@ -486,8 +450,8 @@ export class TimelineView {
       "+": () => this.zoom(0.5),
       "=": () => this.zoom(0.5),
       "-": () => this.zoom(2),
-      ">": () => this.rows(0.5),
-      "<": () => this.rows(2),
+      ">": () => this.fewer(0.5),
+      "<": () => this.fewer(2),
       Home: () => this.show(this.whole(this.seen.window)),
       p: () => this.togglePath(),
       m: () => this.measure(),
