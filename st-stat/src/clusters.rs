@@ -240,9 +240,10 @@ impl Pair<'_, '_> {
             if self.words.is_some_and(|asked| self.tells_apart(a, asked))
                 && let Some((slot, mine, theirs)) = self.first_word((a, &v), (b, &w))
             {
-                return Ok(Some(
-                    self.name(0, a, sites).map(|name| format!("{name}: {slot} {mine}, not {theirs}")),
-                ));
+                let [placed, name] = self.name(0, a, sites);
+                let differ = format!("{slot} {mine}, not {theirs}");
+                // Its end is what is cut off where even this has no room.
+                return Ok(Some([format!("{placed}: {differ}"), format!("{differ}: {name}")]));
             }
         }
         Ok(None)

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::render::{Object, Ranks};
 
-/// Fields that say where and when a call was, not what it was, or what follows from calls before it.
-const PLACE: [&str; 7] = ["rank", "thread", "i", "site", "enter", "exit", "hints"];
+/// Fields that say where and when a call was, not what it was, or what follows from calls before it, or from the run.
+const PLACE: [&str; 8] = ["rank", "thread", "i", "site", "enter", "exit", "hints", "attribute"];
 
 /// Marks a call that a recording may have or not, and says who makes it: see tests/programs/README.md.
 const OPTIONAL: &str = "by";

@@ -79,7 +79,7 @@ pub(crate) fn words(
     let known = |key: &str| match key {
         BYTES => amounts::has_bytes(shape),
         "hints" => takes_hints,
-        "value" if asks => true,
+        "attribute" if asks => true,
         _ => shape.knows(key),
     };
     for key in given.keys().filter(|key| !known(key)) {

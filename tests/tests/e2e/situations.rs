@@ -45,7 +45,7 @@ fn hints_and_what_the_world_has_as_attributes_are_told_with_the_calls() {
             let of = |name: &str| calls.iter().find(|c| c["call"] == name).ok_or("a call is missing");
             let hints = &of("MPI_File_open")?["hints"];
             check(hints == &serde_json::json!({"romio_cb_write": "enable"}), &hints.to_string(), &o)?;
-            let value = of("MPI_Comm_get_attr")?["value"].to_string();
+            let value = of("MPI_Comm_get_attr")?["attribute"].to_string();
             check(o.text().trim() == value, &value, &o)?;
         }
         Ok(())

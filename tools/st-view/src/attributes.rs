@@ -1,4 +1,4 @@
-//! Values of predefined attributes, which the run has once: a call that asks `MPI_COMM_WORLD` for one has it as `value`.
+//! Values of predefined attributes, which the run has once: a call that asks `MPI_COMM_WORLD` for one has it as `attribute`.
 
 use serde_json::{Map, Value};
 use st_model::calls::names;
@@ -14,7 +14,7 @@ pub(crate) fn add(call: &mut Map<String, Value>, header: &Header) {
     let known = header.options.get(ATTRIBUTES);
     let key = call.get("keyval").and_then(Value::as_str);
     if let Some(value) = key.and_then(|key| known?.get(key)) {
-        call.insert("value".into(), value.clone());
+        call.insert("attribute".into(), value.clone());
     }
 }
 
@@ -31,7 +31,7 @@ mod tests {
             let call = json!({"call": "MPI_Comm_get_attr", "comm": comm, "keyval": keyval, "flag": flag});
             let Value::Object(mut call) = call else { return None };
             add(&mut call, &header);
-            call.remove("value")
+            call.remove("attribute")
         };
         assert_eq!(value("MPI_COMM_WORLD", "MPI_TAG_UB".into(), true), Some(7.into()));
         assert_eq!(value("MPI_COMM_SELF", "MPI_TAG_UB".into(), true), None);
