@@ -201,10 +201,23 @@ fn difference(
     Ok([what; 2].map(str::to_owned))
 }
 
-/// What is said of two functions, with their places and without; of one function with them.
-fn both(mine: [String; 2], theirs: [String; 2], say: &dyn Fn(&str, &str) -> String) -> [String; 2] {
-    let brief = usize::from(mine[1] != theirs[1]);
-    [0, brief].map(|i| say(&mine[i], &theirs[i]))
+/// What is said of two calls, with their places and, where there is little room, by their functions, or the call sites of one.
+fn both(at: u64, mine: &Named, theirs: &Named) -> [String; 2] {
+    let say = |a: &str, b: &str| format!("call {at}: {a}, not {b}");
+    let brief = match (mine.site, theirs.site) {
+        _ if mine.function != theirs.function => say(&mine.function, &theirs.function),
+        (Some(a), Some(b)) => say(&format!("{} site {a}", mine.function), &b.to_string()),
+        _ => say(&mine.placed, &theirs.placed),
+    };
+    [say(&mine.placed, &theirs.placed), brief]
+}
+
+/// What a call is called.
+struct Named {
+    /// With the place that it is called from.
+    placed: String,
+    function: String,
+    site: Option<u32>,
 }
 
 /// Two ranks that are compared.
@@ -228,22 +241,21 @@ impl Pair<'_, '_> {
             let at = x.index() + 1;
             let calls = [x.next_call(&mut v)?, y.next_call(&mut w)?];
             let [Some(a), Some(b)] = calls else {
-                let end = || ["the end"; 2].map(str::to_owned);
+                let end = || Named { placed: "the end".into(), function: "the end".into(), site: None };
                 let name = |k: usize| calls[k].map_or_else(end, |s| self.name(k, s, sites));
-                let differ = || both(name(0), name(1), &|a, b| format!("call {at}: {a}, not {b}"));
+                let differ = || both(at, &name(0), &name(1));
                 return Ok(calls.iter().any(Option::is_some).then(differ));
             };
             if identity(self.sides[0].0, a) != identity(self.sides[1].0, b) {
-                let names = (self.name(0, a, sites), self.name(1, b, sites));
-                return Ok(Some(both(names.0, names.1, &|a, b| format!("call {at}: {a}, not {b}"))));
+                return Ok(Some(both(at, &self.name(0, a, sites), &self.name(1, b, sites))));
             }
             if self.words.is_some_and(|asked| self.tells_apart(a, asked))
                 && let Some((slot, mine, theirs)) = self.first_word((a, &v), (b, &w))
             {
-                let [placed, name] = self.name(0, a, sites);
+                let Named { placed, function, .. } = self.name(0, a, sites);
                 let differ = format!("{slot} {mine}, not {theirs}");
                 // Its end is what is cut off where even this has no room.
-                return Ok(Some([format!("{placed}: {differ}"), format!("{differ}: {name}")]));
+                return Ok(Some([format!("{placed}: {differ}"), format!("{differ}: {function}")]));
             }
         }
         Ok(None)
@@ -253,11 +265,14 @@ impl Pair<'_, '_> {
         self.sides[0].0.symbols.get(sym as usize).is_some_and(|s| tells_apart(s.call, asked))
     }
 
-    /// A function with the place that it is called from, and without.
-    fn name(&self, side: usize, sym: Sym, sites: &CallSites) -> [String; 2] {
+    /// What the calls of a symbol are called.
+    fn name(&self, side: usize, sym: Sym, sites: &CallSites) -> Named {
         let section = self.sides[side].0;
-        let Some(s) = section.symbols.get(sym as usize) else { return Default::default() };
-        [called(section, s, sites), function(s.call, &section.tables)]
+        let Some(s) = section.symbols.get(sym as usize) else {
+            return Named { placed: String::new(), function: String::new(), site: None };
+        };
+        let site = section.sites.get(s.site).and_then(|site| sites.number(site.id));
+        Named { placed: called(section, s, sites), function: function(s.call, &section.tables), site }
     }
 
     /// The first slot in which two calls of the same kind differ, and what either has there.

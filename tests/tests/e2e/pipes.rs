@@ -163,7 +163,7 @@ fn clusters_stand_for_their_ranks() {
         (
             format!("{wavefront} | st-cluster | st-stat clusters"),
             "0 0 0",
-            &["wavefront.rs:", "D E E E E E E F"],
+            &["call 4: MPI_Recv site ", "D E E E E E E F"],
         ),
         (
             format!("{wavefront} | st-cluster | st-stat clusters --space --format csv"),
