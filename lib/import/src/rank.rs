@@ -266,7 +266,7 @@ impl Rank {
         }
         (self.stands_in, self.initialised) = (true, true);
         self.environment(names::MPI_Init, thread, enter);
-        left.add("pairs of MPI_Init and MPI_Finalize (they stand before the first call that needs them and at the last time)", 1);
+        left.add("MPI_Init and MPI_Finalize of ranks (they stand before the first call that needs them and at the last time)", 1);
     }
 
     /// A call without parameters that takes no time.

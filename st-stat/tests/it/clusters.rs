@@ -78,5 +78,5 @@ fn what_differs_is_said_without_its_place_where_there_is_little_room() {
         r.finish("host")
     };
     let text = printed((0..2).map(rank).collect(), &["clusters"]);
-    assert!(text.contains("  MPI_Send: count 200, not 100\n"), "{text}");
+    assert!(text.contains("  count 200, not 100: MPI_Send\n"), "{text}");
 }

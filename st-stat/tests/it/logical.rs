@@ -93,7 +93,7 @@ fn loops_are_blocks_of_what_takes_their_time() {
     let merged = || vec![merge(program(), false).unwrap()];
     let text = printed(merged(), &["timeline", "--columns", "9"]);
     let blocks: Vec<Vec<&str>> = text.split("\n\n").skip(1).map(|block| block.lines().collect()).collect();
-    assert_eq!(blocks[0], ["ranks 0, 1: 9.01 ms each", "[×2══]", "··----···", "Barri Fi"], "{text}");
+    assert_eq!(blocks[0], ["ranks 0, 1: 9.02 ms each", "[×2══]", "··----···", "Barri Fi"], "{text}");
     assert_eq!(blocks[1], ["rank 2: 8.99 ms", "[×3═════]", "·········", "Barrier"], "{text}");
     assert_eq!(blocks[2], ["rank 3: 8.97 ms", "[×3═════]", "···------", "Barrier"], "{text}");
     assert!(text.starts_with("logical time: ") && text.contains("4 ranks in 3 rows"), "{text}");

@@ -45,7 +45,7 @@ fn a_rank_a_function_parameters_and_times_suffice() {
         left,
         [
             (
-                "pairs of MPI_Init and MPI_Finalize (they stand before the first call that needs them and at the last time)",
+                "MPI_Init and MPI_Finalize of ranks (they stand before the first call that needs them and at the last time)",
                 2
             ),
             ("field colour of MPI_Barrier, which has none", 1)

@@ -268,7 +268,7 @@ fn receives_behind_one_that_never_completes_cost_the_same_each() {
 fn wildcards_that_complete_one_after_the_other_cost_the_same_each() {
     let n = 100_000_u32;
     let orders: [fn(u32, u32) -> u32; 3] = [|i, _| i, |i, n| n - 1 - i, |i, n| (i * 7 + 3) % n];
-    // A pass over all that are held for each that completes would take minutes.
+    // A pass over all that are held for each that completes would take many minutes, however busy the machine is.
     let begin = std::time::Instant::now();
     for (order, tags) in orders.into_iter().flat_map(|order| [(order, 1), (order, 5), (order, n)]) {
         let mut messages: Messages<u32, u32> = Messages::default();
@@ -290,5 +290,5 @@ fn wildcards_that_complete_one_after_the_other_cost_the_same_each() {
             assert_eq!(posted, sent);
         }
     }
-    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    assert!(begin.elapsed().as_secs() < 90, "{:?}", begin.elapsed());
 }

@@ -185,7 +185,7 @@ fn what_is_wrong_is_said_and_nothing_is_left() {
         (&["text", "--read-as", "json", "-o", "x.st"], 3, "text: line 1: column 2: expected ident"),
         (&["app.st", "-o", "x.st"], 2, "app.st: is a stream of st already"),
         (&["bare.jsonl", "--ranks", "0", "-o", "x.st"], 2, "--ranks: is for traces of st"),
-        (&["bare.jsonl", "--strict", "-o", "x.st"], 4, ", 1 pairs of MPI_Init and MPI_Finalize ("),
+        (&["bare.jsonl", "--strict", "-o", "x.st"], 4, "--strict: json does not tell 1 MPI_Init"),
         (&["bare.jsonl", "--max-steps", "1", "-o", "x.st"], 1, "steps"),
     ];
     for (words, code, part) in cases {

@@ -332,7 +332,7 @@ fn an_archive_of_eztrace_has_what_it_tells() {
         for part in [
             "7 receives of which it is not told what came",
             "14 ends of requests",
-            "2 pairs of MPI_Init and MPI_Finalize",
+            "2 MPI_Init and MPI_Finalize of ranks",
         ] {
             assert!(told.contains(part), "{told}");
         }
