@@ -269,13 +269,9 @@ export class LogicalView extends Moved<Part> {
     canvas.addEventListener(
       "wheel",
       (e) => {
-        e.preventDefault();
         const { width, height } = canvas.getBoundingClientRect();
         const { x, y } = inside(e);
-        const by = Math.exp(Math.max(-200, Math.min(200, e.deltaY)) / 400);
-        if (e.shiftKey) this.pan((e.deltaY || e.deltaX) / 800);
-        else if (e.ctrlKey || e.altKey) this.fewer(by, (y - TOP) / (height - TOP));
-        else this.zoom(by, Math.max(0, (x - LEFT) / (width - LEFT)));
+        this.wheel(e, (x - LEFT) / (width - LEFT), (y - TOP) / (height - TOP));
       },
       { passive: false },
     );
@@ -299,24 +295,13 @@ export class LogicalView extends Moved<Part> {
     canvas.addEventListener("keydown", (e) => this.key(e));
   }
 
-  private key(e: KeyboardEvent): void {
-    const does: Record<string, () => void> = {
-      ArrowLeft: () => this.pan(-0.1),
-      ArrowRight: () => this.pan(0.1),
-      ArrowUp: () => this.pan(0, -0.1),
-      ArrowDown: () => this.pan(0, 0.1),
-      "+": () => this.zoom(0.5),
-      "=": () => this.zoom(0.5),
-      "-": () => this.zoom(2),
-      ">": () => this.fewer(0.5),
-      "<": () => this.fewer(2),
+  protected get keys(): Record<string, () => void> {
+    return {
+      ...super.keys,
       Home: () => this.show(this.whole),
       i: () => this.loop(1),
       I: () => this.loop(-1),
     };
-    if (e.ctrlKey || e.metaKey || e.altKey || !does[e.key]) return;
-    e.preventDefault();
-    does[e.key]();
   }
 }
 

@@ -43,6 +43,38 @@ export abstract class Moved<P extends Part> {
     this.show({ ...this.seen, from: from + x, to: to + x, first: first + y, last: last + y });
   }
 
+  /** What keys do, by their names. */
+  protected get keys(): Record<string, () => void> {
+    return {
+      ArrowLeft: () => this.pan(-0.1),
+      ArrowRight: () => this.pan(0.1),
+      ArrowUp: () => this.pan(0, -0.1),
+      ArrowDown: () => this.pan(0, 0.1),
+      "+": () => this.zoom(0.5),
+      "=": () => this.zoom(0.5),
+      "-": () => this.zoom(2),
+      ">": () => this.fewer(0.5),
+      "<": () => this.fewer(2),
+    };
+  }
+
+  protected key(e: KeyboardEvent): void {
+    const does = this.keys[e.key];
+    if (e.ctrlKey || e.metaKey || e.altKey || !does) return;
+    e.preventDefault();
+    does();
+  }
+
+  /** The wheel is turned at these parts of the width and the height of what is seen. */
+  protected wheel(e: WheelEvent, x: number, y: number): void {
+    e.preventDefault();
+    const by = Math.exp(Math.max(-200, Math.min(200, e.deltaY)) / 400);
+    if (e.shiftKey) this.pan((e.deltaY || e.deltaX) / 800);
+    else if (e.ctrlKey || e.altKey) this.fewer(by, y);
+    else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) this.pan(e.deltaX / 800);
+    else this.zoom(by, Math.max(0, x));
+  }
+
   /** Draws in the next frame. */
   draw(): void {
     // A printer does not wait for the next frame.

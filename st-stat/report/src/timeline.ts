@@ -325,13 +325,8 @@ export class TimelineView extends Moved<Seen> {
     canvas.addEventListener(
       "wheel",
       (e) => {
-        e.preventDefault();
         const { x, y } = inside(e);
-        const by = Math.exp(Math.max(-200, Math.min(200, e.deltaY)) / 400);
-        if (e.shiftKey) this.pan((e.deltaY || e.deltaX) / 800);
-        else if (e.ctrlKey || e.altKey) this.fewer(by, y);
-        else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) this.pan(e.deltaX / 800);
-        else this.zoom(by, Math.max(0, x));
+        this.wheel(e, x, y);
       },
       { passive: false },
     );
@@ -441,25 +436,14 @@ export class TimelineView extends Moved<Seen> {
     this.draw();
   }
 
-  private key(e: KeyboardEvent): void {
-    const does: Record<string, () => void> = {
-      ArrowLeft: () => this.pan(-0.1),
-      ArrowRight: () => this.pan(0.1),
-      ArrowUp: () => this.pan(0, -0.1),
-      ArrowDown: () => this.pan(0, 0.1),
-      "+": () => this.zoom(0.5),
-      "=": () => this.zoom(0.5),
-      "-": () => this.zoom(2),
-      ">": () => this.fewer(0.5),
-      "<": () => this.fewer(2),
+  protected get keys(): Record<string, () => void> {
+    return {
+      ...super.keys,
       Home: () => this.show(this.whole(this.seen.window)),
       p: () => this.togglePath(),
       m: () => this.measure(),
       i: () => this.iteration(1),
       I: () => this.iteration(-1),
     };
-    if (e.ctrlKey || e.metaKey || e.altKey || !does[e.key]) return;
-    e.preventDefault();
-    does[e.key]();
   }
 }
