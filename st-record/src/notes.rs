@@ -5,7 +5,7 @@ use crate::levels::Levels;
 use anyhow::{Context, Result};
 use st_cli::recording;
 use st_model::header::{INSIDE, Queued, UNRECORDED};
-use st_stream::directory::{FAILED, NOTES};
+use st_stream::directory::{FAILED, NOTES, OUTSIDE, WITHOUT};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -66,9 +66,6 @@ pub struct Notes {
     /// Reductions while they ran, those that failed, and processor time of all ranks for them, ns.
     pub interims: [u64; 3],
 }
-
-/// What a line begins with that names ranks without the recorder.
-const WITHOUT: &str = "without ";
 
 /// Room kept for the notes, bytes: a rank that finds the disk full can still say so.
 const ROOM: u64 = 16 << 10;
@@ -156,7 +153,7 @@ impl Notes {
                         *notes.opaque.entry(name.to_owned()).or_default() += value
                     }
                     _ => {
-                        if let Some(name) = name.strip_prefix("outside_") {
+                        if let Some(name) = name.strip_prefix(OUTSIDE) {
                             *notes.outside.entry(name.to_owned()).or_default() += value;
                         }
                     }

@@ -22,6 +22,12 @@ pub const FAILED_RANK: &str = "rank=";
 /// What stands there before the number of the process and its host, `7@node3`, behind the rank.
 pub const FAILED_PROCESS: &str = "process=";
 
+/// What a line of the notes begins with that names ranks without the recorder: `without rank 1`.
+pub const WITHOUT: &str = "without ";
+
+/// What the name of a function begins with, beside the number of its calls where nothing is recorded.
+pub const OUTSIDE: &str = "outside_";
+
 /// What the names of directories begin with in which the ranks of a job record, beside where its trace will be.
 pub const RECORDING: &str = ".st-record-";
 

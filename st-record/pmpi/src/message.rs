@@ -74,9 +74,6 @@ pub(crate) fn note_failure(directory: &Path, why: &str) {
     note_down(directory, &format!("{FAILED}{who} {why}"));
 }
 
-/// What a line for the launcher begins with that names ranks without the recorder: `without rank 1`.
-pub(crate) const WITHOUT: &str = "without ";
-
 /// Variables in which launchers tell a process its rank.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
 

@@ -3,6 +3,7 @@
 
 use crate::real::UNKNOWN;
 use crate::state::RECORDING;
+use st_stream::directory::OUTSIDE;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +32,7 @@ pub(crate) fn note() -> Option<String> {
         let calls = calls.load(Ordering::Relaxed);
         if calls > 0 {
             let space = if line.is_empty() { "" } else { " " };
-            let _ = write!(line, "{space}outside_{name}={calls}");
+            let _ = write!(line, "{space}{OUTSIDE}{name}={calls}");
         }
     }
     (!line.is_empty()).then_some(line)
