@@ -11,6 +11,7 @@ mod calls;
 mod chain;
 mod cursor;
 mod delays;
+mod doubts;
 mod efficiency;
 mod findings;
 mod folding;

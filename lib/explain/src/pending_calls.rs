@@ -5,10 +5,11 @@ use std::num::NonZeroU64;
 use slab::Slab;
 use st_model::num::{Exact as _, narrow};
 
+use crate::doubts::Doubts;
 use crate::meetings::Meetings;
 use crate::polls::Polls;
 use crate::predict::{Reach, RunStep, Steps};
-use crate::sizes::{ON_ITS_WAY, Size, Sizes};
+use crate::sizes::{ON_ITS_WAY, Size};
 use crate::usual::Usual;
 use crate::waits::{Sum, WaitKind};
 
@@ -236,15 +237,6 @@ pub(crate) struct Finished {
     pub(crate) older: Option<Option<Older>>,
 }
 
-/// A call of which it is not known yet whether messages of a size wait.
-#[derive(Clone, Copy, Debug)]
-struct Doubtful {
-    size: Size,
-    /// What it has waited for if they do, and if they do not.
-    learned: Finished,
-    surely: Option<Finished>,
-}
-
 /// Tests of a thread for what comes late.
 #[derive(Clone, Debug)]
 pub(crate) struct Polled {
@@ -292,8 +284,7 @@ pub(crate) struct Ledger {
     pub(crate) steps: Steps,
     /// What collective operations take where nobody is late.
     usual: Usual,
-    pub(crate) sizes: Sizes,
-    doubtful: Vec<Doubtful>,
+    pub(crate) doubts: Doubts<Finished>,
 }
 
 impl Ledger {
@@ -373,31 +364,16 @@ impl Ledger {
                 None => self.finished.extend(surely),
                 Some((size, reason)) => {
                     let learned = reason.map(|reason| call.finish(reason));
-                    self.learn(size, surely, learned);
+                    self.doubts.tell(size, surely, learned, &mut self.finished);
                 }
             }
         }
         self.calls.remove(slot(number));
     }
 
-    /// A long call tells of messages of a size. What others have waited for may be known by it.
-    fn learn(&mut self, size: Size, surely: Option<Finished>, learned: Option<Finished>) {
-        if self.sizes.tell(size, learned.is_some()) {
-            let (known, doubtful) =
-                std::mem::take(&mut self.doubtful).into_iter().partition(|d| self.sizes.wait(d.size));
-            self.doubtful = doubtful;
-            self.finished.extend(<Vec<Doubtful>>::into_iter(known).map(|d| d.learned));
-        }
-        match learned {
-            Some(learned) if self.sizes.wait(size) => self.finished.push(learned),
-            Some(learned) => self.doubtful.push(Doubtful { size, learned, surely }),
-            None => self.finished.extend(surely),
-        }
-    }
-
-    /// No more calls come: sizes of which it has not been seen that they wait do not.
+    /// No more calls come.
     pub(crate) fn end(&mut self) {
-        self.finished.extend(self.doubtful.drain(..).filter_map(|d| d.surely));
+        self.doubts.end(&mut self.finished);
     }
 
     /// A call of which all is known by itself: where and when it is entered, its number on the thread, and when it ends.

@@ -174,7 +174,7 @@ fn search(sections: &[Section], mut shared: Shared, tell: Tell<'_>) -> Result<(A
     found.finish(threads.cursors, &mut shared);
     found.each = shared.each.take().unwrap_or_default();
     let mut steps = std::mem::take(&mut shared.ledger.steps);
-    steps.learn(&shared.ledger.sizes);
+    steps.learn(&shared.ledger.doubts.sizes);
     found.keep(shared);
     Ok((found, steps))
 }

@@ -5,7 +5,7 @@
 //! soon after the call that completes the other end is entered, may have waited for that, or it was long for another reason. It has
 //! waited if calls with messages of about its size do so repeatedly, and most of those that are long, or with shorter ones.
 //!
-//! *Memory:* what calls may have waited for is kept until that is known: in all as many calls as are seldom long.
+//! What calls may have waited for is kept until that is known: [`super::doubts`].
 
 use st_model::num::narrow;
 
